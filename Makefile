@@ -1,10 +1,10 @@
-# Each target is a line or two; continuous integration calls the same ones.
+# Each target has one or two lines; continuous integration calls the same targets.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Tests start hundreds of commands: what those compile is kept, whatever the shell says.
+# Tests start hundreds of commands: keep their compiled modules, even if the shell disables it.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(READY) ## make the virtual environment
+setup: $(READY) ## create the virtual environment
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 to 3.14 is needed; none was found on PATH" >&2; exit 1; }
@@ -25,63 +25,63 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## roll out a small shop and a platform on a simulated cluster
 	@$(BIN)/python -m examples.demo
 
-examples: $(READY) ## make the keys and sealed files of the examples; they stay on this machine
+examples: $(READY) ## create the keys and encrypted files of the examples; they stay on this machine
 	@$(BIN)/python -m examples.seal examples/fineract
 	@$(BIN)/python -m examples.encrypt examples/layers
 
-test: check ## everything that needs no cluster
+test: check ## run all tests that need no cluster
 	$(BIN)/python -m pytest -q -n 2 -m "not kube and not peers"
 
-properties: $(READY) ## thousands of random rollouts, killed, failing and together; hours
+properties: $(READY) ## run thousands of random rollouts, killed, failing and concurrent; takes hours
 	TIDEGATE_EXAMPLES=$${TIDEGATE_EXAMPLES:-10000} $(BIN)/python -m pytest -q tests/property -k rollouts --hypothesis-profile=default
 
-test-kube: $(READY) ## build, start and use a real control plane
+test-kube: $(READY) ## build and start a real control plane, and run the tests that need it
 	$(BIN)/python -m plane build
 	$(BIN)/python -m pytest -q -m kube -n 2 --dist loadfile
 
-test-peers: $(READY) ## let Flux's own controller look at what we applied; builds it
+test-peers: $(READY) ## run Flux's kustomize-controller after Tidegate on the same objects; builds it
 	$(BIN)/python -m plane build
-	$(BIN)/python -m tests.conformance.peers.building
+	$(BIN)/python -m tests.conformance.peers.build
 	$(BIN)/python -m pytest -q -m peers
 
-kube-up: $(READY) ## start that control plane and leave it running
+kube-up: $(READY) ## start the control plane and leave it running
 	@$(BIN)/python -m plane up
 
-kube-down: $(READY) ## stop it
+kube-down: $(READY) ## stop the control plane
 	@$(BIN)/python -m plane down
 
-check: $(READY) ## lint, types, imports, dependencies, spelling
+check: $(READY) ## check style, types, imports, dependencies and spelling
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry src
 	$(BIN)/typos
-	@find src -name '*.py' -exec wc -l {} + | awk '$$1 > 600 && $$2 != "total" { print "note: " $$2 " has " $$1 " lines; is there a second idea in it?" }'
+	@find src -name '*.py' -exec wc -l {} + | awk '$$1 > 600 && $$2 != "total" { print "note: " $$2 " has " $$1 " lines; does it have a second subject?" }'
 
 fmt: $(READY) ## format, and fix what can be fixed
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format --quiet
 
-charts: $(READY) ## rewrite what the charts make of their values and their library
+charts: $(READY) ## write the generated files of the example charts
 	$(BIN)/python -m charts
 
-picture: $(READY) ## draw the README's picture anew
+picture: $(READY) ## draw the picture of the README
 	@$(BIN)/python -m examples.picture
 
-schemas: $(READY) ## read the API server's own schemas, and those of CRDs, into the schema package's files
+schemas: $(READY) ## write the schemas of the API server and of CRDs into the schema package
 	$(BIN)/python -m plane build
 	$(BIN)/python -m plane.schemas
 	$(BIN)/python -m plane.dialect_schemas
 
-traces: $(READY) ## record what real controllers say, for the sandbox to be compared with
+traces: $(READY) ## record statuses of real controllers, which tests compare with the sandbox
 	$(BIN)/python -m plane build
 	$(BIN)/python -m tests.conformance.controllers
 
-golden: $(READY) ## rewrite recorded output; git shows what changed
+golden: $(READY) ## write recorded output again; git shows the changes
 	$(BIN)/python -m plane build
 	$(BIN)/python -m pytest -q tests --golden
 
-bench: $(READY) ## measure, as ratios in one run
+bench: $(READY) ## measure durations, as ratios of one run
 	$(BIN)/python -m plane build
 	$(BIN)/python -m bench

@@ -17,6 +17,7 @@ from bench import (
     live,
     live_rollout,
     lua,
+    one_pass,
     preflight,
     releases,
     render,
@@ -44,7 +45,7 @@ ALL = (
         graph,
         lint,
     ),
-    *(lint, startup, live, live_rollout, preflight, world, engine, conform, releases),
+    *(lint, one_pass, startup, live, live_rollout, preflight, world, engine, conform, releases),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 

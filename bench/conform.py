@@ -78,8 +78,8 @@ def seconds_of(program: Path, location: str, folder: Path) -> float:
 
 
 def measure() -> dict[str, float]:
-    with tempfile.TemporaryDirectory() as home:
-        repository, schemas = Path(home) / "repository", Path(home) / "schemas"
+    with tempfile.TemporaryDirectory() as user_home:
+        repository, schemas = Path(user_home) / "repository", Path(user_home) / "schemas"
         repository.mkdir()
         schemas.mkdir()
         write_repository(repository, UNITS)

@@ -121,7 +121,7 @@ def _measure(size: int, write: Callable[[str, str, int], str]) -> dict[str, floa
     with TemporaryDirectory() as folder:
         root = make_repository(Path(folder) / "platform", size, write)
         user = Tidegate(Path(folder) / "home")
-        user.home.mkdir()
+        user.user_home.mkdir()
         figures: dict[str, float] = {}
         for name in ("units", "units again", *(("plan", "plan again") if size <= PLANNED else ())):
             verb, _, _ = name.partition(" ")

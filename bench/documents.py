@@ -83,9 +83,9 @@ def measure() -> dict[str, float]:
     }
 
 
-def _seconds(deed: Callable[[], object]) -> float:
+def _seconds(work: Callable[[], object]) -> float:
     start = perf_counter()
-    deed()
+    work()
     return perf_counter() - start
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from bench.cpu_time import spent_by_programs
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets
+from tidegate.linting.repository_files import read_repository_files
 from tidegate.linting.run import LintOptions, lint_workspace
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import LoadRequest
@@ -97,7 +98,8 @@ async def seconds_for(units: int) -> float:
         ) as opened:
             session, result = opened
             start = time.process_time()
-            await lint_workspace(result, session, LintOptions())
+            files = read_repository_files(result.scan)
+            await lint_workspace(result, session, files, LintOptions(), result.scan.locator)
             return time.process_time() - start
 
 

@@ -104,15 +104,15 @@ def measure() -> dict[str, float]:
     events = events_of(plan)
     figures: dict[str, float] = {"events": len(events), "steps": len(plan.steps)}
     for name in ("picture", "lines"):
-        course = RolloutProgress(Ms(0))
-        course.add_plan(plan)
+        progress = RolloutProgress(Ms(0))
+        progress.add_plan(plan)
         sheet = io.StringIO()
         outlet = SafeStream(sheet)
         ability = TerminalCapabilities(is_interactive=True, has_colors=True)
         form: LiveOutput | LineOutput = (
-            LiveOutput(course, outlet, ability, lambda: SIZE)
+            LiveOutput(progress, outlet, ability, lambda: SIZE)
             if name == "picture"
-            else LineOutput(course, outlet, UNICODE_SYMBOLS)
+            else LineOutput(progress, outlet, UNICODE_SYMBOLS)
         )
         figures[f"{name}, % of one core"] = 100 * asyncio.run(_play(form, plan, events))
         figures[f"{name}, kB written"] = len(sheet.getvalue()) / 1_000

@@ -1,7 +1,7 @@
 """The live view of a large rollout on a real API server: how much of one core it takes.
 
 A thousand objects in ten waves, and ten Jobs as hooks in each of them; the cluster's own pods end
-the Jobs. The view draws on a pseudo-terminal of 160 columns that somebody reads. All of its own
+the Jobs. The view draws on a pseudo-terminal of 160 columns that a thread reads. All of its own
 calls are timed, in the very process that rolls out, beside all that the process does meanwhile.
 """
 
@@ -102,7 +102,7 @@ class TimedScreen(Screen):
 
 
 class Reader(threading.Thread):
-    """Whoever looks at the terminal, and counts what came."""
+    """Reads the terminal and counts the bytes."""
 
     def __init__(self, master: int) -> None:
         super().__init__(name="reader", daemon=True)

@@ -29,14 +29,14 @@ PER_APP = 10
 RBAC = "rbac.authorization.k8s.io"
 
 
-class Timed:
+class DryRunTimer:
     """A world that knows since when and until when it was asked to try something."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._open: set[RequestId] = set()
         self._since = 0.0
-        self.asked = 0
+        self.request_count = 0
         self.seconds = 0.0
 
     def now(self) -> Ms:
@@ -46,20 +46,22 @@ class Timed:
         if isinstance(call.request, Write) and call.request.dry_run and call.request.ref.name:
             self._since = self._since if self._open else time.perf_counter()
             self._open.add(call.request_id)
-            self.asked += 1
+            self.request_count += 1
         self._world.submit(call)
 
     def cancel(self, request_id: RequestId) -> bool:
         return self._world.cancel(request_id)
 
     async def wait(self, until: Ms | None) -> tuple[Message, ...]:
-        facts = await self._world.wait(until)
-        answered = {fact.request_id for fact in facts if isinstance(fact, Response)} & self._open
+        messages = await self._world.wait(until)
+        answered = {
+            message.request_id for message in messages if isinstance(message, Response)
+        } & self._open
         if answered:
             self._open -= answered
             now = time.perf_counter()
             self.seconds += 0 if self._open else now - self._since
-        return facts
+        return messages
 
     def wake(self) -> None:
         self._world.wake()
@@ -136,14 +138,14 @@ async def run(bench: Bench, namespace: str, *, by_hand: bool) -> dict[str, float
     plan = a_fleet(namespace, by_hand=by_hand)
     settings = RolloutSettings(holder=namespace, preflight_mode=PreflightMode.AUTO)
     async with open_world({"": None}, kubeconfig=str(bench.plane.kubeconfig(USER))) as world:
-        timed, begun = Timed(world), time.perf_counter()
+        timed, begun = DryRunTimer(world), time.perf_counter()
         ended = await roll_out(timed, plan, settings)
         lasted = time.perf_counter() - begun
     if ended.result != "passed":
         raise RuntimeError(ended.events[-5:])
     which = "by hand" if by_hand else "of one chart"
     return {
-        f"{which}, dry runs": timed.asked,
+        f"{which}, dry runs": timed.request_count,
         f"{which}, rollout, s": lasted,
         f"{which}, share of dry runs, %": 100 * timed.seconds / lasted,
     }

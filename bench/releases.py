@@ -51,8 +51,8 @@ def measure() -> dict[str, float]:
 def _round(plane: ControlPlane, folder: Path, number: int) -> dict[str, float]:
     config, taken = plane.kubeconfig("admin"), dict[str, float]()
     ours, theirs = f"bench-{number}", f"helm-{number}"
-    for home in (ours, theirs):
-        kubectl(config, "create", "namespace", home)
+    for namespace in (ours, theirs):
+        kubectl(config, "create", "namespace", namespace)
     shop = _repository(folder / str(number), ours)
 
     def tidegate() -> None:
@@ -65,7 +65,7 @@ def _round(plane: ControlPlane, folder: Path, number: int) -> dict[str, float]:
     def helm() -> None:
         place = ("--namespace", theirs, "--kubeconfig", str(config))
         words = ("upgrade", "--install", "web", str(shop.root / "chart"), "--wait")
-        ended = run_helm(find_helm(), *words, *place, home=folder)
+        ended = run_helm(find_helm(), *words, *place, user_home=folder)
         if ended.returncode:
             raise RuntimeError(ended.stderr)
 
@@ -87,8 +87,8 @@ def _spent() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _repository(root: Path, home: str) -> ChartRepository:
-    shop = ChartRepository(root, home)
+def _repository(root: Path, namespace: str) -> ChartRepository:
+    shop = ChartRepository(root, namespace)
     for number in range(SETTINGS):
         shop.put(f"templates/setting-{number}.yaml", config_map(f"setting-{number}", to="here"))
     for number in range(DEPLOYMENTS):
@@ -103,7 +103,7 @@ def _writes(plane: ControlPlane) -> float:
         for item in read_audit(plane.audit_log)
         if item.user.username == "tidegate" and item.object_ref.namespace == f"bench-{ROUNDS - 1}"
     ]
-    mine.sort(key=lambda one: one.request_received_timestamp)
+    mine.sort(key=lambda call: call.request_received_timestamp)
     made = [at for at, item in enumerate(mine) if _is_write(item.verb, item.object_ref.resource)]
     last = max((at for at in made if mine[at].object_ref.name.startswith("sh.helm.")), default=-1)
     return float(len([at for at in made if at > last]))

@@ -49,27 +49,27 @@ class Race:
     rates: dict[str, list[float]] = field(default_factory=dict)
 
     async def run(
-        self, name: str, things: Sequence[object], deed: Callable[[int], Awaitable[object]]
+        self, name: str, things: Sequence[object], work: Callable[[int], Awaitable[object]]
     ) -> None:
         """Do it for each thing, two at a time; what counts is how many get done in a second."""
         turns = asyncio.Semaphore(AT_ONCE)
 
-        async def one(number: int) -> None:
+        async def run_turn(number: int) -> None:
             async with turns:
-                await deed(number)
+                await work(number)
 
         start = perf_counter()
         async with asyncio.TaskGroup() as group:
             for number in range(len(things)):
-                group.create_task(one(number), name=f"{name} {number}")
+                group.create_task(run_turn(number), name=f"{name} {number}")
         rate = len(things) / (perf_counter() - start)
         self.rates.setdefault(name, []).append(rate)
 
     def results(self, other: str) -> dict[str, float]:
         """The middle of each way's rates, and of what they are beside another way's."""
-        beside = self.rates[other]
+        other_rates = self.rates[other]
         ratios = {
-            f"{name} / {other}": median(map(truediv, rates, beside))
+            f"{name} / {other}": median(map(truediv, rates, other_rates))
             for name, rates in self.rates.items()
             if name != other
         }
@@ -97,7 +97,7 @@ async def _charts(folder: Path) -> dict[str, float]:
 
     async def spawn(number: int) -> None:
         options = (helm, spawned[number], "--include-crds")
-        (await asyncio.to_thread(template, *options, home=folder)).check_returncode()
+        (await asyncio.to_thread(template, *options, user_home=folder)).check_returncode()
 
     async with helm_workers(count=AT_ONCE) as workers, _workshop(folder) as workshop:
         for _ in range(ROUNDS):
@@ -135,15 +135,17 @@ def _workshop(folder: Path) -> RenderContext:
 
 
 def _cached(
-    asked: Sequence[RenderRequest], workshop: RenderContext
+    requests: Sequence[RenderRequest], workshop: RenderContext
 ) -> Callable[[int], Awaitable[object]]:
-    return lambda number: render_request(asked[number], workshop)
+    return lambda number: render_request(requests[number], workshop)
 
 
-def _read_again(asked: Sequence[RenderRequest], folder: Path) -> Callable[[int], Awaitable[object]]:
+def _read_again(
+    requests: Sequence[RenderRequest], folder: Path
+) -> Callable[[int], Awaitable[object]]:
     async def render_anew(number: int) -> None:
         async with _workshop(folder) as workshop:
-            await render_request(asked[number], workshop)
+            await render_request(requests[number], workshop)
 
     return render_anew
 

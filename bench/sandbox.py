@@ -67,7 +67,7 @@ class Bench:
 
 
 def measure() -> dict[str, float]:
-    """Medians; a first list, which encodes what nobody has asked for yet, is not counted."""
+    """Medians; the first list, which encodes objects for the first time, does not count."""
     bench = Bench()
     figures: dict[str, float] = {}
     for size in SIZES:

@@ -70,10 +70,10 @@ def repositories(root: Path) -> dict[str, Path]:
 def cpu_of(*words: str | Path) -> float:
     """CPU seconds of one run of the command, and of all that it starts."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory() as user_home:
         ran = subprocess.run(  # noqa: S603 - it is ourselves
             [sys.executable, "-m", "tidegate", *map(str, words), "--offline"],
-            env={**os.environ, "HOME": home, "XDG_CACHE_HOME": f"{home}/cache"},
+            env={**os.environ, "HOME": user_home, "XDG_CACHE_HOME": f"{user_home}/cache"},
             capture_output=True,
             check=False,
         )

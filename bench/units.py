@@ -64,7 +64,7 @@ def many_units(apps: int) -> Plan:
 
 
 @dataclass(slots=True)
-class Counted:
+class CountingWorld:
     """A world that counts what is asked of it, and knows when each app was first written."""
 
     world: World
@@ -79,7 +79,9 @@ class Counted:
         match call.request:
             case Get(ref=Ref(namespace=place)) | Write(ref=Ref(namespace=place)) if place == BOOKS:
                 self.books += 1
-            case List(selection=asked) | Watch(selection=asked) if asked.namespace == BOOKS:
+            case List(selection=selection) | Watch(selection=selection) if (
+                selection.namespace == BOOKS
+            ):
                 self.books += 1
             case Write(ref=Ref(name=name)) if name.startswith("app-"):
                 app = "-".join(name.split("-")[:2])
@@ -100,12 +102,12 @@ class Counted:
 
 def play(plan: Plan) -> dict[str, float]:
     """The figures of one rollout, on a new cluster."""
-    world = Counted(build_sandbox(SimulationConfig()))
+    world = CountingWorld(build_sandbox(SimulationConfig()))
     opened, start = world.now(), time.process_time()
     run = asyncio.run(roll_out(world, plan))
     spent = time.process_time() - start
     if run.result != "passed":
-        raise RuntimeError(run.told()[-5:])
+        raise RuntimeError(run.events_of()[-5:])
     objects = len(world.begun) * PER_APP
     return {
         "CPU s": spent,

@@ -38,14 +38,14 @@ NAMESPACE = "bench"
 
 
 @dataclass(frozen=True, slots=True)
-class Lap:
+class Round:
     """One round: requests a second, and the CPU that each cost us."""
 
     rate: float
     cpu_us: float
 
 
-class Watchman:
+class RoundTimer:
     """Times a round of so many."""
 
     def __init__(self, count: int = APPLIES) -> None:
@@ -57,7 +57,7 @@ class Watchman:
 
     def __exit__(self, *_: object) -> None:
         wall, cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
-        self.lap = Lap(self._count / wall, cpu / self._count * 1e6)
+        self.lap = Round(self._count / wall, cpu / self._count * 1e6)
 
 
 def bodies(turn: int, *, namespace: str = NAMESPACE, count: int = APPLIES) -> list[JsonObject]:
@@ -82,7 +82,7 @@ async def bare_lap(
     target: KubeTarget,
     work: list[tuple[str, bytes]],
     namespace: str = NAMESPACE,
-) -> Lap:
+) -> Round:
     auth = await make_auth_source(target).current()
     headers = {**dict(auth.headers()), "Content-Type": "application/apply-patch+yaml"}
     base = f"{target.server}/api/v1/namespaces/{namespace}/configmaps"
@@ -96,30 +96,30 @@ async def bare_lap(
                     raise RuntimeError(await reply.text())
                 await reply.read()
 
-    with Watchman(len(work)) as watchman:
+    with RoundTimer(len(work)) as watchman:
         async with asyncio.TaskGroup() as group:
             for _ in range(IN_FLIGHT):
                 group.create_task(worker())
     return watchman.lap
 
 
-async def world_lap(line: ResilientWorld, turn: int) -> Lap:
+async def world_lap(line: ResilientWorld, turn: int) -> Round:
     work = encoded(bodies(turn))
-    with Watchman() as watchman:
-        for ticket, (name, body) in enumerate(work, start=1):
+    with RoundTimer() as watchman:
+        for request_id, (name, body) in enumerate(work, start=1):
             ref = Ref(CONFIG_MAP, NAMESPACE, name)
             write = Write(verb=Verb.APPLY, ref=ref, body=body, manager="bench", force=True)
-            line.submit(Call(request_id=RequestId(ticket), request=write))
+            line.submit(Call(request_id=RequestId(request_id), request=write))
         left = len(work)
         while left:
-            for fact in await line.wait(None):
-                if not isinstance(fact, Response) or not isinstance(fact.outcome, Success):
-                    raise TypeError(fact)
+            for message in await line.wait(None):
+                if not isinstance(message, Response) or not isinstance(message.outcome, Success):
+                    raise TypeError(message)
                 left -= 1
     return watchman.lap
 
 
-async def run(target: KubeTarget) -> tuple[list[Lap], list[Lap]]:
+async def run(target: KubeTarget) -> tuple[list[Round], list[Round]]:
     connector = aiohttp.TCPConnector(ssl=make_context(target, None), limit=0)
     async with (
         aiohttp.ClientSession(connector=connector) as session,

@@ -57,9 +57,9 @@ def _readme(charts: Path, chart: Path, table: str) -> str:
 
 def _put(text: str, name: str, part: str) -> str:
     """The text with another part between the two lines that name it."""
-    begin, end = f"<!-- {name}: python -m charts -->\n", f"<!-- end of {name} -->\n"
-    before, result, rest = text.partition(begin)
+    start, end = f"<!-- {name}: python -m charts -->\n", f"<!-- end of {name} -->\n"
+    before, result, rest = text.partition(start)
     _, ended, after = rest.partition(end)
     if not result or not ended:
-        raise ValueError(f"the lines `{begin.strip()}` and `{end.strip()}` are not there")
-    return f"{before}{begin}\n{part}\n\n{end}{after}"
+        raise ValueError(f"the lines `{start.strip()}` and `{end.strip()}` are not there")
+    return f"{before}{start}\n{part}\n\n{end}{after}"

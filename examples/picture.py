@@ -57,12 +57,12 @@ async def view_of_shop() -> list[Row]:
         ).plan
         start = session.world.now()
         await drive(build_driver(plan, session, RolloutOptions(holder="picture"), events.append))
-    course, now = RolloutProgress(start), Ms(start + AFTER)
-    course.add_plan(plan)
+    progress, now = RolloutProgress(start), Ms(start + AFTER)
+    progress.add_plan(plan)
     for event in events:
         if event.at <= now:
-            course.add_event(event)
-    return view_rows(course, ViewOptions(width=COLUMNS - 1, title="default/first"), now)
+            progress.add_event(event)
+    return view_rows(progress, ViewOptions(width=COLUMNS - 1, title="default/first"), now)
 
 
 def as_svg(rows: list[Row]) -> str:

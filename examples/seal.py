@@ -27,7 +27,7 @@ from tidegate.model.k8s.objects import Json
 
 TEMPLATES, SEALED, KEY = "secrets", "sealed.yaml", ".keys/sealed-secrets.pem"
 RANDOM = "%RANDOM%"
-"""Stands for a password that nobody needs to know."""
+"""A placeholder for a password that no person needs."""
 KEY_SIZE, SESSION_SIZE, NONCE = 4096, 32, bytes(12)
 
 

@@ -38,7 +38,7 @@ def _run(command: str) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     match command:
         case "build":
-            say(f"the control plane is in {build(say=say).home}")
+            say(f"the control plane is in {build(say=say).directory}")
         case "up":
             kubeconfig = up(build(say=say), say=say)
             print(f"export KUBECONFIG={shlex.quote(str(kubeconfig))}")

@@ -54,7 +54,7 @@ class Client:
         status, text = self._ask(method, path, body)
         if status not in accepted:
             problem = f"{method} {path} was answered with {status}: {sanitize(text.decode())}"
-            raise PlaneError("plane.request", problem, where=Location(self._server))
+            raise PlaneError("plane.request", problem, location=Location(self._server))
         if status == http.HTTPStatus.NOT_FOUND:
             return None
         answer: Json = msgspec.json.decode(text)

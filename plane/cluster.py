@@ -85,9 +85,9 @@ class ControlPlane:
 
         `runs_pods` is False where a test plays the kubelet: kwok then keeps its node alive only.
         """
-        built, home = binaries or find_binaries(), root or state_root()
+        built, directory = binaries or find_binaries(), root or state_root()
         for attempt in range(PORT_ATTEMPTS):
-            state = claim_state(home, is_tied=is_tied)
+            state = claim_state(directory, is_tied=is_tied)
             plane = cls(Site(state.path, pick()), state=state, binaries=built, runs_pods=runs_pods)
             try:
                 plane._bring_up()
@@ -183,7 +183,7 @@ class ControlPlane:
             raise PlaneError(
                 "plane.unsettled",
                 f"no node is Ready after {START_SECONDS:.0f} seconds",
-                where=self._keep_log("kwok"),
+                location=self._keep_log("kwok"),
                 tail=tail_of(self.site.log("kwok")),
             )
 
@@ -218,7 +218,7 @@ class ControlPlane:
         self.programs[part] = Program.start(
             command(part, site=self.site, binaries=self._binaries),
             log=self.site.log(part),
-            home=self.site.state,
+            directory=self.site.state,
             is_tied=self._state.is_tied,
         )
 
@@ -235,14 +235,14 @@ class ControlPlane:
 
     def _obituary(self, part: Part, *, status: int | None) -> PlaneError:
         tail = tail_of(self.site.log(part))
-        where = self._keep_log(part)
+        log_path = self._keep_log(part)
         if status is None:
             problem = f"`{part}` does not answer after {START_SECONDS:.0f} seconds"
-            return PlaneError("plane.silent", problem, where=where, tail=tail)
+            return PlaneError("plane.silent", problem, location=log_path, tail=tail)
         problem = f"`{part}` ended with status {status} instead of starting"
         if any("address already in use" in line for line in tail):
-            return PortTakenError("plane.port", problem, where=where, tail=tail)
-        return PlaneError("plane.ended", problem, where=where, tail=tail)
+            return PortTakenError("plane.port", problem, location=log_path, tail=tail)
+        return PlaneError("plane.ended", problem, location=log_path, tail=tail)
 
     def _keep_log(self, part: Part) -> Location:
         """Copy a log to where it outlives the plane."""

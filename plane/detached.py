@@ -94,7 +94,9 @@ def _end(known: Remembered) -> None:
     )
     if not are_gone:
         raise PlaneError(
-            "plane.undead", "a part of the control plane does not die", where=Location(known.state)
+            "plane.undead",
+            "a part of the control plane does not die",
+            location=Location(known.state),
         )
     shutil.rmtree(known.state, ignore_errors=True)
 
@@ -108,10 +110,10 @@ def _recall(memory: Path) -> Remembered | None:
 
 @contextmanager
 def _memory() -> Iterator[Path]:
-    """The file that remembers, while nobody else goes up or down."""
+    """Open the state file, locked against other `up` and `down` commands."""
     root = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    home = Path(root) / "tidegate" / "plane"
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (home / "up.lock").open("w") as lock:
+    directory = Path(root) / "tidegate" / "plane"
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (directory / "up.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield home / "up.json"
+        yield directory / "up.json"

@@ -22,11 +22,11 @@ class PlaneError(ProcessError):
         code: str,
         problem: str,
         *,
-        where: Location | None = None,
+        location: Location | None = None,
         hint: str = "",
         tail: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(code, problem, location=where, hint=hint)
+        super().__init__(code, problem, location=location, hint=hint)
         self.tail = tail
 
     def __str__(self) -> str:

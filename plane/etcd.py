@@ -20,8 +20,8 @@ def compact_etcd(etcd: Client) -> int:
             pass
         case _:
             raise PlaneError("plane.etcd", "etcd does not say its revision")
-    wish: dict[str, Json] = {"revision": revision, "physical": True}
-    answer = etcd.post("/v3/kv/compaction", wish, accepted=(200, 400))
+    options: dict[str, Json] = {"revision": revision, "physical": True}
+    answer = etcd.post("/v3/kv/compaction", options, accepted=(200, 400))
     match answer:
         case {"code": int(code)} if code != _ALREADY_COMPACTED:
             raise PlaneError("plane.etcd", f"etcd does not compact revision {revision}")

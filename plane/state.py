@@ -1,7 +1,7 @@
-"""Directories of running control planes: in memory, for nobody else's eyes, gone afterwards.
+"""Directories of running control planes: in memory, unreadable for other users, deleted afterwards.
 
 A plane that is tied to its starter holds a lock on its directory. When the starter is killed the
-system lets go of the lock, and whoever starts the next plane deletes what was left behind.
+system releases the lock, and the next start of a plane deletes the rest.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def state_root() -> Path:
     parent = _MEMORY if is_usable else Path(tempfile.gettempdir())
     root = parent / f"tidegate-{os.getuid()}"
     root.mkdir(mode=0o700, exist_ok=True)
-    # The parent is open to everyone, so somebody else may have been there first.
+    # The parent is open to everyone, so another user may have created the directory first.
     result = root.lstat()
     is_ours = stat.S_ISDIR(result.st_mode) and result.st_uid == os.getuid()
     if not is_ours or stat.S_IMODE(result.st_mode) & 0o077:
         raise PlaneError(
             "plane.state",
             "the directory for running control planes is not yours alone",
-            where=Location(str(root)),
+            location=Location(str(root)),
             hint="remove it, or ask its owner to",
         )
     return root
@@ -91,7 +91,7 @@ def _try_lock(path: Path) -> int | None:
 
 @contextmanager
 def _alone(root: Path) -> Iterator[None]:
-    """Between making a directory and locking it, nobody may sweep."""
+    """Block cleanups between the creation of a directory and its lock."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -12,7 +12,7 @@ import msgspec
 
 from bench.engine.cluster import Bench
 from bench.engine.gates import BareLoop
-from tests.support.rollout_audit import a_wave, read_story
+from tests.support.rollout_audit import a_wave, read_history
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.semantics import with_semantics
@@ -77,7 +77,7 @@ def measure(bench: Bench) -> dict[str, float]:
     asyncio.run(run(bench))
     figures: dict[str, float] = {}
     for who in ("bare-links", "links"):
-        waits = [*read_story(bench.plane.audit_log, who).gates()]
+        waits = [*read_history(bench.plane.audit_log, who).gates()]
         figures[f"{who}, p50 ms"] = statistics.median(waits)
     figures["links / bare, p50"] = figures["links, p50 ms"] / figures["bare-links, p50 ms"]
     return figures

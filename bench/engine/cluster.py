@@ -49,7 +49,7 @@ class Bench:
         async with open_world({"": None}, kubeconfig=str(self.plane.kubeconfig(USER))) as world:
             run = await roll_out(world, plan)
         if run.result != "passed":
-            raise RuntimeError(run.told()[-5:])
+            raise RuntimeError(run.events_of()[-5:])
         return run
 
     def entries(self) -> Iterator[AuditEntry]:

@@ -15,7 +15,7 @@ import msgspec
 
 from bench.engine.cluster import Bench
 from tests.support.builders import make_plan_from, make_unit
-from tests.support.rollout_audit import DeploymentSeen, a_wave, read_story
+from tests.support.rollout_audit import DeploymentSeen, a_wave, read_history
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.credentials import make_auth_source
 from tidegate.model.k8s.objects import JsonObject
@@ -91,8 +91,8 @@ def measure(bench: Bench) -> dict[str, float]:
     asyncio.run(run(bench))
     figures: dict[str, float] = {}
     for who in ("bare", "engine"):
-        stories = [read_story(bench.plane.audit_log, f"{who}-{turn}") for turn in range(RUNS)]
-        waits = [wait for story in stories for wait in story.gates()]
+        rollouts = [read_history(bench.plane.audit_log, f"{who}-{turn}") for turn in range(RUNS)]
+        waits = [wait for rollout in rollouts for wait in rollout.gates()]
         figures[f"gate, {who}, p50 ms"] = statistics.median(waits)
         figures[f"gate, {who}, p99 ms"] = statistics.quantiles(waits, n=100)[98]
     for rank in ("p50", "p99"):

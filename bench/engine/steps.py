@@ -73,11 +73,11 @@ def count_calls(plan: Plan) -> int:
     """Python's own count, which knows no caches and no neighbours."""
     calls = 0
 
-    def hear(_: FrameType, event: str, __: object) -> None:
+    def count_call(_: FrameType, event: str, __: object) -> None:
         nonlocal calls
         calls += event in {"call", "c_call"}
 
-    sys.setprofile(hear)
+    sys.setprofile(count_call)
     try:
         play(plan)
     finally:
@@ -93,9 +93,12 @@ def answers(command: Command, steps: dict[str, Step]) -> list[Input]:
                 ComparedObject(ClusterRef("", item.ref), CompareResult.ABSENT) for item in items
             )
             return [StepCompared(name, tuple(absent))]
-        case Apply(step=name, object_ref=spot):
+        case Apply(step=name, object_ref=object_ref):
             written = WrittenObject("uid", 1, "1", changed=True)
-            return [HealthChanged(spot, "uid", 1, "1", WELL), WriteFinished(name, spot, written)]
+            return [
+                HealthChanged(object_ref, "uid", 1, "1", WELL),
+                WriteFinished(name, object_ref, written),
+            ]
         case _:
             return []
 

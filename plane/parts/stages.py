@@ -87,16 +87,16 @@ _SERVICE_ADDRESS = "loadBalancer: {ingress: [{ip: {{ .spec.clusterIP | Quote }}}
 _INGRESS_ADDRESS = 'loadBalancer: {ingress: [{ip: "192.0.2.10"}]}\n'
 
 
-def read_stages(home: Path) -> list[dict[str, Json]]:
+def read_stages(directory: Path) -> list[dict[str, Json]]:
     """kwok's own stages, as they were kept when the binaries were built."""
-    return [yaml.safe_load((home / name).read_text()) for name in KWOK_STAGES]
+    return [yaml.safe_load((directory / name).read_text()) for name in KWOK_STAGES]
 
 
 def kwok_documents(
-    own: Sequence[Mapping[str, Json]], *, runs_pods: bool = True
+    kwok_stages: Sequence[Mapping[str, Json]], *, runs_pods: bool = True
 ) -> list[Mapping[str, Json]]:
     """kwok's whole configuration: its own stages, taught our annotations, and ours."""
-    stages = [*map(_taught, own), *_our_stages()]
+    stages = [*map(_taught, kwok_stages), *_our_stages()]
     return [_options(), *(stage for stage in stages if runs_pods or not _is_for_pods(stage))]
 
 

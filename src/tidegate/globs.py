@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 from tidegate.model.text.lazy_regex import lazy_regex
@@ -24,6 +25,15 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
     """
     regexes = (_to_regex(text, _class_regex) for text in expand_braces(pattern))
     return re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL)
+
+
+@lru_cache(maxsize=4096)
+def matches_glob(pattern: str, value: str) -> bool:
+    """Return whether a pattern matches a whole value; an invalid pattern matches nothing."""
+    try:
+        return compile_glob(pattern).fullmatch(value) is not None
+    except ValueError:
+        return False
 
 
 def compile_name_glob(pattern: str) -> re.Pattern[str]:

@@ -46,7 +46,7 @@ async def test_helm_and_we_render_the_same(
     file, values = values_file(chart, case, scope, tmp_path)
     release = ChartRequest(root=str(CHARTS), chart=str(chart), name="shop", values=values)
 
-    theirs = template(helm, CHARTS / chart, "--values", str(file), home=tmp_path)
+    theirs = template(helm, CHARTS / chart, "--values", str(file), user_home=tmp_path)
     ours = await render(release, rendering.workers)
 
     assert theirs.returncode == 0, theirs.stderr
@@ -62,7 +62,7 @@ async def test_helm_lint_finds_nothing(
     file, _ = values_file(chart, "on", scope, tmp_path)
     args = ("lint", "--strict", "--quiet", str(CHARTS / chart), "--values", str(file))
 
-    text = run_helm(helm, *args, home=tmp_path)
+    text = run_helm(helm, *args, user_home=tmp_path)
 
     assert (text.returncode, text.stdout.strip(), text.stderr.strip()) == (0, "", "")
 
@@ -72,7 +72,7 @@ async def test_helm_refuses_a_migration_before_its_database_too(
 ) -> None:
     args = ("--set", "migration.enabled=true", "--set", "migration.hook=argocd")
 
-    text = template(helm, CHARTS / chart, *args, home=tmp_path)
+    text = template(helm, CHARTS / chart, *args, user_home=tmp_path)
 
     assert text.returncode != 0
     assert "migration.allowHookBeforeDatabase" in text.stderr
@@ -81,7 +81,7 @@ async def test_helm_refuses_a_migration_before_its_database_too(
 async def test_a_chart_has_a_test_that_is_no_part_of_a_rollout(
     chart: Chart, helm: Path, tmp_path: Path
 ) -> None:
-    text = run_helm(helm, "template", "shop", str(CHARTS / chart), home=tmp_path)
+    text = run_helm(helm, "template", "shop", str(CHARTS / chart), user_home=tmp_path)
 
     (test,) = [body for path, body in objects_of(text.stdout) if path.startswith("templates/tests")]
     assert b'"helm.sh/hook":"test"' in test
@@ -91,7 +91,7 @@ async def test_a_packed_chart_has_what_it_needs_and_no_more(
     chart: Chart, helm: Path, tmp_path: Path
 ) -> None:
     text = run_helm(
-        helm, "package", str(CHARTS / chart), "--destination", str(tmp_path), home=tmp_path
+        helm, "package", str(CHARTS / chart), "--destination", str(tmp_path), user_home=tmp_path
     )
 
     assert text.returncode == 0, text.stderr

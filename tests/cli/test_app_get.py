@@ -17,7 +17,7 @@ from tests.support.repositories import (
     setting,
     three_levels,
 )
-from tests.support.tidegate_command import Ran
+from tests.support.tidegate_command import CommandResult
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import JsonObject
 
@@ -63,7 +63,7 @@ def self_deleting_hook(name: str, *, hook: str = "PreSync", generated: bool = Fa
     return made
 
 
-def resources(ran: Ran) -> list[JsonObject]:
+def resources(ran: CommandResult) -> list[JsonObject]:
     assert ran.code == 0, ran.stderr
     result: list[JsonObject] = json.loads(ran.stdout)["status"]["resources"]
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.support.repositories import URL, Repository, application, setting
@@ -67,3 +68,15 @@ def test_a_set_generates_for_the_clusters_that_a_chart_makes_known(tmp_path: Pat
     lines = [line.split(":")[0] for line in played.stdout.splitlines()]
     fleet = lines.index("Application/argocd/fleet")
     assert fleet < lines.index("west/Application/argocd/web-west"), "its set comes first"
+
+
+def test_a_set_for_unknown_clusters_makes_lint_incomplete(tmp_path: Path) -> None:
+    made = repository(tmp_path / "platform")
+    made.drop("fleet/templates/clusters.yaml")
+
+    ran = tidegate("lint", made.root, "--offline", "-o", "json")
+
+    report = json.loads(ran.stdout)
+    (gap,) = [gap for gap in report["coverage"]["gaps"] if "cluster" in gap["problem"]]
+    assert [unit.partition("/")[0] for unit in gap["units"]] == ["ApplicationSet"]
+    assert "appset.no-results" not in {finding["code"] for finding in report["findings"]}

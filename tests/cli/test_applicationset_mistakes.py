@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.support.in_process_command import Said, typed
+from tests.support.in_process_command import CommandOutput, run_in_process
 from tests.support.manifest_texts import URL, config_map, notes, pods
 from tests.support.recorded_wording import RecordedWording
 from tests.support.rule_pages import write_files
 
 
-def run(folder: Path, *args: str) -> Said:
-    return typed(folder, os.environ, args)
+def run(folder: Path, *args: str) -> CommandOutput:
+    return run_in_process(folder, os.environ, args)
 
 
 CLUSTER = """apiVersion: v1
@@ -54,9 +54,9 @@ def shops(folder: Path, **configs: str) -> None:
     files = {"set.yaml": SET, "clusters.yaml": clusters}
     for name, config in configs.items():
         files[f"shops/{name}/config.yaml"] = config
-        late = config_map("settings", notes(wave=1 if name == "west" else -1))
+        later = config_map("settings", notes(wave=1 if name == "west" else -1))
         web = pods("Deployment", "web", maps=("settings",))
-        files[f"shops/{name}/shop.yaml"] = f"{web}---\n{late}"
+        files[f"shops/{name}/shop.yaml"] = f"{web}---\n{later}"
     write_files(folder, files)
 
 

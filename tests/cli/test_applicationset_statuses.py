@@ -125,7 +125,7 @@ def test_a_step_that_fails_is_reported_with_all_that_wait_for_it(
     assert {states[name] for name in STEPS["1"]} == {"Healthy"}
     assert states["b2"] == "Progressing"
     assert {states[name] for number in "34" for name in STEPS[number]} == {"Waiting"}
-    result.sets.mend("b2")
+    result.sets.fix("b2")
     assert result.sync() == 0
     assert {state for _, state in result.steps.values()} == {"Healthy"}
     assert result.conditions["RolloutProgressing"] == ("False", "ApplicationSetRolloutComplete")

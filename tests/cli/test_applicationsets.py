@@ -53,8 +53,8 @@ def test_a_limit_is_never_exceeded_and_each_step_waits(ladder: Ladder) -> None:
 
     times = spans(events)
     assert code == 0
-    for early, late in ("abcdefgh", "ijkl"), ("abcde", "fgh"), ("a", "bcde"):
-        assert max(times[item][1] for item in early) <= min(times[item][0] for item in late)
+    for early, later in ("abcdefgh", "ijkl"), ("abcde", "fgh"), ("a", "bcde"):
+        assert max(times[item][1] for item in early) <= min(times[item][0] for item in later)
     for names, most in ("bcde", 2), ("fgh", 1), ("ijkl", 4):
         busy = [
             sum(times[other][0] <= times[name][0] < times[other][1] for other in names)
@@ -101,7 +101,7 @@ def test_a_hold_is_shown_with_the_command_that_ends_it(
     wording(
         line for line in ran.stdout.splitlines() if "`ApplicationSet/argocd/steps step 1`" in line
     )
-    assert "`tidegate approve Application/argocd/b`" in ran.stdout
+    assert "`tidegate approve --unit Application/argocd/b`" in ran.stdout
 
 
 def test_a_unit_that_fails_stops_all_later_steps(ladder: Ladder, tmp_path: Path) -> None:

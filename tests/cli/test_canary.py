@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.canary_search import contents, seen
 from tests.support.sops_program import AgeKey, encrypt
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 
 OBJECT = "apiVersion: v1\nkind: {kind}\nmetadata:\n  name: {name}\n{field}:\n  a: {text}\n"
 OVERLAY = """resources: [open.yaml, secret.yaml]
@@ -31,7 +31,7 @@ CONTENTS = {
 
 
 @dataclass
-class Place:
+class CanaryRepository:
     """A repository with encrypted files, and all that a run may write to."""
 
     root: Path
@@ -40,11 +40,11 @@ class Place:
     visible: str = field(default_factory=lambda: f"visible-{secrets.token_hex(12)}")
 
     def __post_init__(self) -> None:
-        for folder in (self.home, self.temporary, self.cache):
+        for folder in (self.user_home, self.temporary, self.cache):
             folder.mkdir(parents=True)
 
     @property
-    def home(self) -> Path:
+    def user_home(self) -> Path:
         return self.root / "home"
 
     @property
@@ -62,25 +62,25 @@ class Place:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).write_text(text)
 
-    def seal(self, path: str, text: str, *options: str) -> None:
+    def encrypt_file(self, path: str, text: str, *options: str) -> None:
         """Write a file with a canary in it, encrypted."""
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         text = text.format(canary=self.canary(path))
         target.write_bytes(encrypt(target, text, self.key, *options))
 
-    def seal_object(self, path: str, kind: str, name: str) -> None:
-        where = "stringData" if kind == "Secret" else "data"
-        text = OBJECT.format(kind=kind, name=name, field=where, text="{canary}")
-        self.seal(path, text, *SEALED_FIELDS)
+    def encrypt_object(self, path: str, kind: str, name: str) -> None:
+        field = "stringData" if kind == "Secret" else "data"
+        text = OBJECT.format(kind=kind, name=name, field=field, text="{canary}")
+        self.encrypt_file(path, text, *SEALED_FIELDS)
 
     def put_open(self, path: str) -> None:
         """A file whose content may be visible: it shows that the search finds contents."""
         text = OBJECT.format(kind="ConfigMap", name="open", field="data", text=self.visible)
         self.put(path, text)
 
-    async def render(self, *arguments: str) -> Ran:
-        return await Tidegate(self.home).run(
+    async def render(self, *arguments: str) -> CommandResult:
+        return await Tidegate(self.user_home).run(
             *("render", *arguments),
             cwd=self.root,
             SOPS_AGE_KEY=self.key.identity,
@@ -88,32 +88,32 @@ class Place:
             XDG_CACHE_HOME=str(self.cache),
         )
 
-    def leaks(self, *runs: Ran) -> list[str]:
+    def leaks(self, *runs: CommandResult) -> list[str]:
         """Where each canary is seen."""
         texts = [(f"run {number}", f"{run.stdout}{run.stderr}") for number, run in enumerate(runs)]
-        return seen(self.canaries.values(), texts, (self.home, self.temporary, self.cache))
+        return seen(self.canaries.values(), texts, (self.user_home, self.temporary, self.cache))
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    place = Place(tmp_path)
+def place(tmp_path: Path) -> CanaryRepository:
+    place = CanaryRepository(tmp_path)
     place.put("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 0.1.0\n")
     place.put_open("chart/templates/open.yaml")
-    place.seal_object("chart/templates/secret.yaml", "Secret", "secret")
-    place.seal_object("chart/templates/config.yaml", "ConfigMap", "config")
+    place.encrypt_object("chart/templates/secret.yaml", "Secret", "secret")
+    place.encrypt_object("chart/templates/config.yaml", "ConfigMap", "config")
     place.put("overlay/kustomization.yaml", OVERLAY)
     place.put_open("overlay/open.yaml")
-    place.seal_object("overlay/secret.yaml", "Secret", "secret")
-    place.seal_object("overlay/patch.yaml", "ConfigMap", "open")
+    place.encrypt_object("overlay/secret.yaml", "Secret", "secret")
+    place.encrypt_object("overlay/patch.yaml", "ConfigMap", "open")
     for name, text in CONTENTS.items():
-        place.seal(f"overlay/{name}", text)
+        place.encrypt_file(f"overlay/{name}", text)
     place.put_open("plain/open.yaml")
-    place.seal_object("plain/secret.yaml", "Secret", "secret")
-    place.seal_object("plain/deep/config.yaml", "ConfigMap", "config")
+    place.encrypt_object("plain/secret.yaml", "Secret", "secret")
+    place.encrypt_object("plain/deep/config.yaml", "ConfigMap", "config")
     return place
 
 
-async def test_no_run_leaves_a_canary_anywhere(place: Place) -> None:
+async def test_no_run_leaves_a_canary_anywhere(place: CanaryRepository) -> None:
     runs = [
         await place.render("chart", "overlay", "plain", "-o", form, "--offline")
         for form in ("yaml", "json", "yaml")
@@ -126,7 +126,7 @@ async def test_no_run_leaves_a_canary_anywhere(place: Place) -> None:
     assert place.leaks(*runs) == []
 
 
-async def test_files_were_opened_where_there_is_a_key(place: Place) -> None:
+async def test_files_were_opened_where_there_is_a_key(place: CanaryRepository) -> None:
     opened = await place.render("overlay", "plain", "--offline", "-o", "names")
     place.key = AgeKey.generate()
     locked = await place.render("overlay", "plain", "--offline", "-o", "names")
@@ -145,9 +145,9 @@ async def test_files_were_opened_where_there_is_a_key(place: Place) -> None:
     ],
 )
 async def test_an_error_about_an_opened_file_does_not_quote_it(
-    path: str, text: str, options: tuple[str, ...], place: Place
+    path: str, text: str, options: tuple[str, ...], place: CanaryRepository
 ) -> None:
-    place.seal(path, text, *options)
+    place.encrypt_file(path, text, *options)
 
     ran = await place.render("overlay", "--offline")
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from tests.cli.test_screen_story import check, text_of
+from tests.cli.test_screen_run import check, text_of
 from tests.support.failing_migration import MIGRATION
-from tests.support.in_process_command import Said, typed
+from tests.support.in_process_command import CommandOutput, run_in_process
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import write_unit
 from tidegate.model.rollouts.documents import EventDocument, event_from_document
@@ -110,16 +110,16 @@ SEEN = {
 """What the narrowest picture has room for."""
 
 
-def synced(case: Case, folder: Path, *args: str) -> Said:
+def synced(case: Case, folder: Path, *args: str) -> CommandOutput:
     unit = write_unit(folder / "shop", web=case.text)
     scenario = folder / "scenario.yaml"
     given = f"given:\n  objects:\n  - {case.given}\n" if case.given else ""
     scenario.write_text(f"behaviours: [{case.effect}]\n{given}")
     more = ("--scenario", str(scenario), "--timeout", f"{DEADLINE_SECONDS}s")
-    return typed(folder, os.environ, ("sync", str(unit), "--sandbox", *more, *args))
+    return run_in_process(folder, os.environ, ("sync", str(unit), "--sandbox", *more, *args))
 
 
-def events_of(text: Said) -> list[Event]:
+def events_of(text: CommandOutput) -> list[Event]:
     lines = [line for line in text.stdout.splitlines() if "rollout.explained" not in line]
     units = {"default/shop": UnitId.plain("default", "shop")}
     return [
@@ -144,13 +144,13 @@ def test_the_live_view_shows_the_cause_within_seconds(
     name: str, columns: int, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     events = events_of(synced(CASES[name], tmp_path, "-o", "json"))
-    course = RolloutProgress(events[0].at)
+    progress = RolloutProgress(events[0].at)
     now = Ms(events[0].at + SOON)
     for event in events:
         if event.at <= now:
-            course.add_event(event)
+            progress.add_event(event)
 
-    rows = view_rows(course, ViewOptions(width=columns - 1, height=12, title="default/shop"), now)
+    rows = view_rows(progress, ViewOptions(width=columns - 1, height=12, title="default/shop"), now)
 
     assert SEEN[name] in text_of(rows)
     check(f"cause-{name}-{columns}.txt", text_of(rows), pytestconfig)

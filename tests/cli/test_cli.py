@@ -18,6 +18,7 @@ from tests.support.tidegate_runs import FIRST, ROOT, kubeconfig
 from tidegate.cli.completion import complete_context, complete_engine
 from tidegate.cli.exit_codes import EXIT_CODE_MEANINGS
 from tidegate.cli.main import COMMANDS, cli
+from tidegate.cli.options import INCOMPLETE
 from tidegate.cli.outcome_codes import HAS_CHANGES, OUTCOME_CODES
 from tidegate.errors import TidegateError
 
@@ -114,7 +115,8 @@ def test_exit_codes_are_one_table() -> None:
     for item in classes:
         classes += item.__subclasses__()
 
-    used = {*OUTCOME_CODES.values(), HAS_CHANGES, *(class_.exit_code for class_ in classes), 2}
+    of_commands = {2, HAS_CHANGES, INCOMPLETE}
+    used = {*OUTCOME_CODES.values(), *of_commands, *(class_.exit_code for class_ in classes)}
     assert by_name == EXIT_CODE_MEANINGS
     assert used == {*EXIT_CODE_MEANINGS}
 

@@ -9,19 +9,11 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.support.tidegate_runs import ROOT, config_map, tidegate, write_unit
+from tests.support.tidegate_runs import config_map, tidegate, write_unit
 from tidegate.cli.command import RENDERING_OPTIONS, TidegateCommand
 from tidegate.cli.main import COMMANDS, HIDDEN_COMMANDS, cli
 
 PLATFORM = "examples/platform"
-PAGES = [ROOT / "docs" / "reference" / name for name in ("errors.md", "findings.md")]
-CODES = sorted(
-    {
-        code
-        for page in PAGES
-        for code in re.findall(r"^\| `([a-z-]+\.[a-z.-]+)` \|", page.read_text(), re.MULTILINE)
-    }
-)
 
 
 def top_level() -> list[tuple[str, click.Command]]:
@@ -65,19 +57,41 @@ def test_every_rendering_option_is_listed_by_render_or_by_the_topic() -> None:
     assert known >= RENDERING_OPTIONS
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("lint", "plan", "simulate", "graph", "waves", "sync", "status", "delete", "verify"),
-        *("units", "tree", "logs", "events", "suspend", "resume", "trace"),
-    ],
-)
-def test_a_command_takes_a_path_and_defaults_to_the_current_directory(name: str) -> None:
-    command = dict(top_level())[name]
-    arguments = [item for item in command.params if isinstance(item, click.Argument)]
+WITHOUT_PATH = {
+    "rule": "explains a code",
+    "kinds": "describes a kind",
+    "health": "reads objects from files",
+}
+"""Verbs that do not work on a repository, with what they do instead."""
 
-    assert arguments[-1].name == "path"
-    assert arguments[-1].default in {".", ""}
+
+def verbs() -> dict[str, click.Command]:
+    """Return the top-level verbs that work on a repository, and the commands of a group of them."""
+    context, result = click.Context(cli), dict[str, click.Command]()
+    for section in ("Check", "Roll out", "Inspect"):
+        for name in COMMANDS[section]:
+            command = cli.get_command(context, name)
+            assert command is not None
+            if not isinstance(command, click.Group):
+                result[name] = command
+                continue
+            for member in command.list_commands(context):
+                child = command.get_command(context, member)
+                assert child is not None
+                result[f"{name} {member}"] = child
+    return {
+        name: command for name, command in result.items() if name.split()[0] not in WITHOUT_PATH
+    }
+
+
+@pytest.mark.parametrize("name", verbs())
+def test_a_verb_takes_a_path_and_defaults_to_the_current_directory(name: str) -> None:
+    path = [item for item in verbs()[name].params if isinstance(item, click.Argument)][-1]
+
+    assert path.name in {"path", "paths"}
+    assert "[PATH" in path.make_metavar(click.Context(cli))
+    assert not path.required
+    assert path.get_default(click.Context(cli)) in {".", "", (".",)}
 
 
 def test_the_tree_starts_at_the_roots_or_at_a_unit() -> None:
@@ -108,16 +122,6 @@ def test_an_object_is_traced_in_a_path() -> None:
 
 def test_a_journal_is_shown_or_rebuilt_but_not_both() -> None:
     assert tidegate("status", PLATFORM, "--journal", "--rebuild-journal").returncode == 2
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_every_code_can_be_explained(code: str) -> None:
-    from tidegate.linting.code_pages import describe_code  # noqa: PLC0415 - hundreds of cases
-
-    page = describe_code(code)
-
-    assert page.title
-    assert page.page.startswith("# ")
 
 
 def test_an_unknown_code_is_refused_with_the_closest_one() -> None:

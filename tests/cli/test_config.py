@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.recorded_wording import RecordedWording
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 from tidegate.documents import read_documents
 
 WHOLE = """\
@@ -96,7 +96,7 @@ async def test_the_output_is_a_valid_file_and_names_each_line(
     assert without_notes(again) == without_notes(first)
 
 
-def without_notes(ran: Ran) -> list[str]:
+def without_notes(ran: CommandResult) -> list[str]:
     return [line.partition("  # ")[0].rstrip() for line in ran.lines]
 
 

@@ -19,10 +19,10 @@ def name_of(example: object) -> str:
     return str(example.relative_to(ROOT)) if isinstance(example, Path) else str(example)
 
 
-def output_of(command: str, home: Path) -> str:
+def output_of(command: str, user_home: Path) -> str:
     """What a terminal would show."""
     arguments = shlex.split(command)[1:]
-    known = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "HOME": str(home)}
+    known = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "HOME": str(user_home)}
     return WarmRun(arguments, ROOT, known, is_merged=True).to_its_end().stdout
 
 

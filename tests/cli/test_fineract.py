@@ -51,7 +51,7 @@ def test_applications_come_wave_after_wave_and_each_when_the_one_before_is_done(
             spans.setdefault(event["unit"].rpartition("/")[2], []).append(event["at"])
     ends = [max(spans[name][-1] for name in wave) for wave in ORDER]
     begins = [min(at for name in wave for at in _applying(events, name)) for wave in ORDER]
-    assert all(end <= begin for end, begin in zip(ends, begins[1:], strict=False))
+    assert all(end <= start for end, start in zip(ends, begins[1:], strict=False))
 
 
 def _applying(events: list[dict[str, object]], name: str) -> list[int]:

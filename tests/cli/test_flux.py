@@ -9,8 +9,14 @@ from tests.support.flux_repository import UNIT, Layers, Ran, begins
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import Repository, application, deployment, kustomization, setting
 from tests.support.tidegate_runs import tidegate
-from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.objects import Json, JsonObject
 
+CHARTS: JsonObject = {
+    "apiVersion": "source.toolkit.fluxcd.io/v1",
+    "kind": "HelmRepository",
+    "metadata": {"name": "charts", "namespace": "flux-system"},
+    "spec": {"interval": "1h", "url": "https://charts.example.com"},
+}
 HEALTH = """\
 health:
 - apiVersion: v1
@@ -36,6 +42,17 @@ def two_layers(root: Path, **spec: Json) -> Layers:
     layers.unit("a", **spec)
     layers.unit("b", after=["a"])
     return layers
+
+
+def test_a_dependency_that_applies_only_sources_needs_no_wait(tmp_path: Path) -> None:
+    layers = two_layers(tmp_path, wait=False)
+    layers.put("a/all.yaml", CHARTS)
+    sources = layers.run("lint", "-o", "json")
+    layers.put("a/all.yaml", CHARTS, deployment("one"))
+    workload = layers.run("lint", "-o", "json")
+
+    assert '"ORD016"' not in sources.stdout
+    assert '"ORD016"' in workload.stdout
 
 
 def test_health_expressions_gate_for_tidegate_and_not_for_flux(tmp_path: Path) -> None:
@@ -95,7 +112,7 @@ def test_a_health_check_with_an_old_version_uses_the_served_one(
 
     assert ran.returncode == 0, ran.stderr
     assert begins(ran)["b/rest"] > 0.0, "after the Deployment, and not at once"
-    (message,) = messages(ran, "warning", "flux.check")
+    (message,) = messages(ran, "note", "flux.check")
     assert "`apps/v1beta2`" in message
     assert "Deployment" in message
 

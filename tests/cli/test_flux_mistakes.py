@@ -244,10 +244,10 @@ async def test_a_custom_resource_of_an_unavailable_chart_must_wait_for_it(
 
     report = await lint_at(shop.root)
 
-    messages = [finding.message for finding in report.findings if finding.code == "ORD008"]
-    assert len(messages) == count
-    assert all("ClusterIssuer `own`" in message for message in messages)
-    assert all("`HelmRelease/shop/certs`" in message for message in messages)
+    findings = [finding for finding in report.findings if finding.code == "ORD063"]
+    assert len(findings) == count
+    assert all("CRD of ClusterIssuer" in finding.message for finding in findings)
+    assert all(finding.snippet.endswith("- name: db") for finding in findings)
 
 
 async def test_an_unknown_api_version_of_flux_is_refused(shop: Repository) -> None:

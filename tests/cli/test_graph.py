@@ -48,23 +48,23 @@ spec:
 
 
 @pytest.fixture
-def late(tmp_path: Path) -> Path:
+def deadlocked(tmp_path: Path) -> Path:
     return write_unit(tmp_path / "late", all=LATE)
 
 
 def test_a_circle_is_printed_link_by_link_with_its_locations(
-    wording: RecordedWording, late: Path
+    wording: RecordedWording, deadlocked: Path
 ) -> None:
-    ran = tidegate("graph", late)
+    ran = tidegate("graph", deadlocked)
 
     assert ran.returncode == 0, ran.stderr
     assert f"({FIELD}), all.yaml:1:1" in ran.stdout
     wording(ran.stdout)
 
 
-def test_no_output_format_shows_the_values_of_a_secret(late: Path) -> None:
+def test_no_output_format_shows_the_values_of_a_secret(deadlocked: Path) -> None:
     for form in ("text", "json", "mermaid", "dot", "svg", "html"):
-        ran = tidegate("graph", late, "-o", form)
+        ran = tidegate("graph", deadlocked, "-o", form)
         assert ran.returncode == 0, ran.stderr
         assert "hunter2" not in ran.stdout + ran.stderr
 
@@ -76,9 +76,12 @@ def test_the_document_has_nodes_edges_and_what_is_missing(tmp_path: Path) -> Non
     document = json.loads(ran.stdout)
     names = {node["id"]: node["name"] for node in document["nodes"]}
     assert document["schema"] == "tidegate.dev/graph/v2"
-    (lack,) = document["missing"]
-    assert (lack["kind"], lack["name"]) == ("Secret", "Secret default/db")
-    (asker,) = lack["neededBy"]
+    (missing_dependency,) = document["missing"]
+    assert (missing_dependency["kind"], missing_dependency["name"]) == (
+        "Secret",
+        "Secret default/db",
+    )
+    (asker,) = missing_dependency["neededBy"]
     assert (asker["name"], asker["location"], asker["effect"]) == (
         "Job default/migrate",
         "job.yaml:1:1",
@@ -180,9 +183,9 @@ def test_the_critical_path_names_what_is_waited_for(wording: RecordedWording) ->
 
 def test_tidegate_obeys_the_depends_on_annotation(wording: RecordedWording, tmp_path: Path) -> None:
     wave = 'argocd.argoproj.io/sync-wave: "1"'
-    late = LATE.replace('"2"', '"1"')
-    late = late.replace(wave, f"{wave}, tidegate.dev/depends-on: Secret/db", 1)
-    ran = tidegate("plan", write_unit(tmp_path / "noted", all=late))
+    deadlocked = LATE.replace('"2"', '"1"')
+    deadlocked = deadlocked.replace(wave, f"{wave}, tidegate.dev/depends-on: Secret/db", 1)
+    ran = tidegate("plan", write_unit(tmp_path / "noted", all=deadlocked))
 
     steps = [line for line in ran.stdout.splitlines() if line.startswith("  wave")]
     assert [line.split()[:2] for line in steps] == [["wave", "1"]] * 2

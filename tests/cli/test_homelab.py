@@ -48,8 +48,8 @@ def events() -> Events:
 def test_each_wave_begins_when_the_wave_before_is_well(events: Events) -> None:
     spans = [spans_of(events, names) for names in WAVES.values()]
 
-    for (_, end), (begin, _) in pairwise(spans):
-        assert end <= begin
+    for (_, end), (start, _) in pairwise(spans):
+        assert end <= start
 
 
 def spans_of(events: Events, names: set[str]) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.in_process_command import Said, typed
+from tests.support.in_process_command import CommandOutput, run_in_process
 from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
@@ -49,8 +49,8 @@ dependencies: [{name: redis, version: 1.x, repository: "https://charts.example.i
 """
 
 
-def run(folder: Path, *args: str) -> Said:
-    return typed(folder, os.environ, args)
+def run(folder: Path, *args: str) -> CommandOutput:
+    return run_in_process(folder, os.environ, args)
 
 
 @pytest.mark.parametrize("verb", OFFLINE, ids=lambda verb: verb[0])
@@ -70,7 +70,7 @@ def test_a_file_that_is_named_must_be_a_manifest(
 def test_so_must_be_what_is_piped_in(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def pipe(text: bytes) -> Said:
+    def pipe(text: bytes) -> CommandOutput:
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text)))
         return run(tmp_path, "plan", "-")
 

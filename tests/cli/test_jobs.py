@@ -18,7 +18,7 @@ from tests.support.repositories import (
     setting,
     three_levels,
 )
-from tests.support.tidegate_command import Ran
+from tests.support.tidegate_command import CommandResult
 from tests.support.tidegate_runs import FIRST, kubeconfig, tidegate, write_unit
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.json_fields import get_text
@@ -130,7 +130,7 @@ def test_later_waves_of_a_parent_run_after_a_hook_of_its_child(
     assert_nothing_changed(cluster.sync(made.root, "-o", "json"))
 
 
-def assert_nothing_changed(ran: Ran) -> None:
+def assert_nothing_changed(ran: CommandResult) -> None:
     """A rollout without any write."""
     types = {json.loads(line)["event"] for line in ran.stdout.splitlines()}
     assert ran.code == 0, ran.stderr
@@ -138,5 +138,5 @@ def assert_nothing_changed(ran: Ran) -> None:
     assert types.isdisjoint({"object.written", "object.pruned", "hook.finished"})
 
 
-def runs(cluster: PersistentSandbox, home: str = "default") -> dict[str, JsonObject]:
-    return cluster.all(Kind("batch", "v1", "Job"), home)
+def runs(cluster: PersistentSandbox, namespace: str = "default") -> dict[str, JsonObject]:
+    return cluster.all(Kind("batch", "v1", "Job"), namespace)

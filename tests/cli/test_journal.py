@@ -15,7 +15,6 @@ from tests.support.sessions import a_session
 from tests.support.tidegate_runs import tidegate
 from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import get_objects
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.driver import drive
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
@@ -43,7 +42,8 @@ async def secrets_of_rollout(within: Ms | None = None) -> dict[str, bytes]:
     driver = build_driver(plan, session, RolloutOptions(holder="me"), lambda _: None)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
     secrets = (await read_journal(plan_unit(UNIT), session.world)).secrets
-    return {live.ref.name: live.body for live in await get_objects(session.world, secrets)}
+    live_objects = await session.reader().get_many(secrets)
+    return {ref.name: live.body for ref, live in live_objects.items()}
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_only_secrets_are_read(finished: dict[str, bytes], tmp_path: Path) -> No
     with secret_server(TIDEGATE_NAMESPACE, finished) as server:
         run(server, tmp_path)
 
-    objects = [path for path in server.asked if path not in {"/version", "/api", "/apis"}]
+    objects = [path for path in server.requests if path not in {"/version", "/api", "/apis"}]
     assert {path.rpartition("/")[2] for path in objects} == set(finished)
     assert all(
         path.startswith(f"/api/v1/namespaces/{TIDEGATE_NAMESPACE}/secrets/") for path in objects

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.in_process_command import typed
+from tests.support.in_process_command import run_in_process
 from tests.support.served_cluster import served_cluster
 from tidegate.documents import read_documents
 
@@ -65,9 +65,9 @@ def check(title: str, lines: str) -> None:
 def test_every_key_that_a_program_reads_is_on_the_page(
     title: str, words: str, tmp_path: Path
 ) -> None:
-    home = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
 
-    ran = typed(ROOT, home, (*words.split(), "-o", "json"))
+    ran = run_in_process(ROOT, environment, (*words.split(), "-o", "json"))
 
     check(title, ran.stdout)
 
@@ -82,21 +82,21 @@ async def test_every_key_of_a_live_status_is_on_the_page(tmp_path: Path) -> None
 def test_a_learned_profile_is_the_same_in_both_forms(tmp_path: Path) -> None:
     words = ("simulate", "learn", "examples/seen/dump.json")
 
-    ran = typed(ROOT, dict(os.environ), (*words, "-o", "json"))
-    written = typed(ROOT, dict(os.environ), words)
+    ran = run_in_process(ROOT, dict(os.environ), (*words, "-o", "json"))
+    written = run_in_process(ROOT, dict(os.environ), words)
 
     assert json.loads(ran.stdout) == read_documents(written.stdout.encode(), "")[0].body
     assert {json.loads(line)["severity"] for line in ran.stderr.splitlines()} == {"note"}
     (tmp_path / "ours.json").write_text(ran.stdout)
     again = ("simulate", "examples/first", "--profile", str(tmp_path / "ours.json"))
-    assert typed(ROOT, dict(os.environ), again).code == 0
+    assert run_in_process(ROOT, dict(os.environ), again).code == 0
 
 
 def test_render_errors_are_json(tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text("apiVersion: v1\nkind: [\nmetadata:\n")
     (tmp_path / "none").mkdir()
     for place, code in (("web.yaml", 3), ("none", 0)):
-        ran = typed(tmp_path, dict(os.environ), ("render", place, "-o", "json"))
+        ran = run_in_process(tmp_path, dict(os.environ), ("render", place, "-o", "json"))
 
         assert ran.code == code
         assert [json.loads(line) for line in ran.stderr.splitlines()]

@@ -13,7 +13,7 @@ from tests.support.persistent_sandbox import KUSTOMIZATION, PersistentSandbox, d
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import application, job, kustomization, setting, three_levels
 from tests.support.served_cluster import ServedCluster, served_cluster
-from tests.support.tidegate_command import Ran
+from tests.support.tidegate_command import CommandResult
 from tests.support.tidegate_runs import tidegate
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
 from tidegate.model.k8s.json_fields import get_mapping
@@ -198,12 +198,12 @@ def test_a_misspelt_name_is_reported_with_the_closest_one(tmp_path: Path) -> Non
     assert "error[usage.object]: " in name.stderr
     assert "`red-wb`" in name.stderr
     assert "`red-web`" in name.stderr
-    assert "`deployment`" in kind.stderr
+    assert "`Deployment`" in kind.stderr
     assert "`teams`" in tree.stderr
     assert "'kustomization'" in noun.stderr
 
 
-async def a_failed_rollout(cluster: ServedCluster, root: Path) -> Ran:
+async def a_failed_rollout(cluster: ServedCluster, root: Path) -> CommandResult:
     ran = await cluster.roll_out("sync", root, "--yes")
     assert ran.code == 4, ran.stdout + ran.stderr
     return ran
@@ -299,8 +299,8 @@ async def test_follow_prints_the_logs_of_pods_that_are_created_later(tmp_path: P
             await cluster.has_said(typed, "prepare-")
             await cluster.has_said(typed, "data-")
             deleted = await cluster.roll_out("delete", made.root, "--yes")
-            late = await typed.ran
+            follower = await typed.ran
 
     assert (synced.code, deleted.code) == (0, 0), synced.stderr + deleted.stderr
-    assert late.code == 0, late.stderr
-    assert late.stdout.count("| begun") == 2
+    assert follower.code == 0, follower.stderr
+    assert follower.stdout.count("| begun") == 2

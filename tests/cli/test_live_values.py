@@ -16,14 +16,14 @@ from tidegate.model.k8s.objects import Json, JsonObject
 PASSWORD = "hunter2-hunter2"
 
 
-def settings_of(name: str, home: str, **data: Json) -> JsonObject:
-    metadata: Json = {"name": name, "namespace": home}
+def settings_of(name: str, namespace: str, **data: Json) -> JsonObject:
+    metadata: Json = {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
 
 
-def secret_of(name: str, home: str, **data: str) -> JsonObject:
+def secret_of(name: str, namespace: str, **data: str) -> JsonObject:
     by_name: Json = {key: base64.b64encode(item.encode()).decode() for key, item in data.items()}
-    metadata: Json = {"name": name, "namespace": home}
+    metadata: Json = {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": by_name}
 
 
@@ -37,12 +37,12 @@ def shop(tmp_path: Path) -> ChartRepository:
 def test_values_of_a_release_are_read_from_the_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository
 ) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
+    user_home = tmp_path / "home"
+    user_home.mkdir()
     secret: Json = {"kind": "Secret", "name": "words", "valuesKey": "to", "targetPath": "to"}
     shop.release(valuesFrom=[secret])
     place, kept = namespace("shop"), secret_of("words", "shop", to=PASSWORD)
-    cluster = PersistentSandbox.make(home, monkeypatch, place, kept, served=False)
+    cluster = PersistentSandbox.make(user_home, monkeypatch, place, kept, served=False)
 
     ran = cluster.sync(shop.root, "-o", "json")
 
@@ -54,8 +54,8 @@ def test_values_of_a_release_are_read_from_the_cluster(
 def test_variables_are_read_from_the_cluster_after_the_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
+    user_home = tmp_path / "home"
+    user_home.mkdir()
     made = Repository(tmp_path / "platform")
     sources: Json = [
         {"kind": "ConfigMap", "name": "there"},
@@ -71,7 +71,9 @@ def test_variables_are_read_from_the_cluster_after_the_repository(
     made.put("web/all.yaml", body)
     live = settings_of("there", "flux-system", far="of the cluster")
     old = settings_of("here", "flux-system", own="of yesterday")
-    cluster = PersistentSandbox.make(home, monkeypatch, namespace("shop"), live, old, served=False)
+    cluster = PersistentSandbox.make(
+        user_home, monkeypatch, namespace("shop"), live, old, served=False
+    )
 
     ran = cluster.sync(made.root)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.in_process_command import typed
+from tests.support.in_process_command import run_in_process
 from tests.support.rule_pages import write_files
 
 APP = """\
@@ -46,7 +46,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("stands", "what", "expected"),
+    ("line_text", "what", "expected"),
     [
         (".", "repo", "repo/charts/shop/templates/settings.yaml"),
         ("repo", ".", "charts/shop/templates/settings.yaml"),
@@ -57,16 +57,18 @@ def repo(tmp_path: Path) -> Path:
 )
 @pytest.mark.parametrize("verb", ["plan", "lint"])
 def test_a_template_is_reported_as_it_can_be_opened(
-    verb: str, stands: str, what: str, expected: str, repo: Path
+    verb: str, line_text: str, what: str, expected: str, repo: Path
 ) -> None:
-    here = (repo.parent / stands).resolve()
+    here = (repo.parent / line_text).resolve()
 
-    ran = typed(here, os.environ, (verb, what, "--offline", "-o", "json"))
+    ran = run_in_process(here, os.environ, (verb, what, "--offline", "-o", "json"))
 
     matches = [json.loads(line) for line in (ran.stdout + ran.stderr).splitlines()]
     findings = [item for each in matches for item in each.get("findings", [each])]
-    (where,) = (finding["location"] for finding in findings if finding.get("code") == "argo.hook")
-    name, line = where.split(" ")[0].split(":")[:2]
+    (location,) = (
+        finding["location"] for finding in findings if finding.get("code") == "argo.hook"
+    )
+    name, line = location.split(" ")[0].split(":")[:2]
     assert name == expected.format(repo=repo)
     assert "Presync" in (here / name).read_text().splitlines()[int(line) - 1]
 
@@ -74,7 +76,7 @@ def test_a_template_is_reported_as_it_can_be_opened(
 def test_a_template_that_breaks_is_reported_so_as_well(repo: Path) -> None:
     (repo / "charts/shop/templates/settings.yaml").write_text("a: {{ fail `no` }}\n")
 
-    ran = typed(repo.parent, os.environ, ("render", "repo/charts/shop"))
+    ran = run_in_process(repo.parent, os.environ, ("render", "repo/charts/shop"))
 
     assert "  at repo/charts/shop/templates/settings.yaml:1:" in ran.stderr
 
@@ -87,7 +89,7 @@ def test_of_several_charts_each_has_its_own(repo: Path) -> None:
     for name in ("Chart.yaml", "templates/settings.yaml"):
         (charts / "second" / name).write_text((charts / "first" / name).read_text())
 
-    ran = typed(charts, os.environ, ("render", "first", "second"))
+    ran = run_in_process(charts, os.environ, ("render", "first", "second"))
 
     places = [line for line in ran.stderr.splitlines() if line.startswith("  at ")]
     assert [line.split(":")[0] for line in places] == [
@@ -99,7 +101,7 @@ def test_of_several_charts_each_has_its_own(repo: Path) -> None:
 def test_every_file_that_is_named_with_its_line_is_there(repo: Path) -> None:
     (repo / "apps/again.yaml").write_text(APP)
 
-    ran = typed(repo.parent, os.environ, ("units", "repo", "--offline"))
+    ran = run_in_process(repo.parent, os.environ, ("units", "repo", "--offline"))
 
     named = re.findall(r"[\w./-]+\.yaml(?=:\d)", ran.stdout + ran.stderr)
     assert named
@@ -109,9 +111,9 @@ def test_every_file_that_is_named_with_its_line_is_there(repo: Path) -> None:
 def test_a_list_of_known_findings_is_the_same_wherever_one_stands(repo: Path) -> None:
     known = repo.parent / "known.json"
     args = ("--offline", "--baseline", str(known), "--update-baseline")
-    typed(repo.parent, os.environ, ("lint", "repo", *args))
+    run_in_process(repo.parent, os.environ, ("lint", "repo", *args))
     first = known.read_text()
-    typed(repo / "apps", os.environ, ("lint", "..", *args))
+    run_in_process(repo / "apps", os.environ, ("lint", "..", *args))
 
     assert known.read_text() == first
 
@@ -126,7 +128,7 @@ def test_a_values_file_is_reported_from_where_the_user_stands(verb: str, tmp_pat
         (tmp_path / "sub", "none.yaml", "none.yaml"),
         (chart, "../sub/prod.yaml", f"{tmp_path}/sub/prod.yaml"),
     ):
-        ran = typed(place, {"HOME": str(tmp_path)}, (verb, str(chart), "-f", word))
+        ran = run_in_process(place, {"HOME": str(tmp_path)}, (verb, str(chart), "-f", word))
 
         assert ran.code == 3
         assert f"  at {result}\n" in ran.stderr

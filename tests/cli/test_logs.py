@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_causes import events_of
-from tests.cli.test_screen_story import text_of
+from tests.cli.test_screen_run import text_of
 from tests.support.failing_hook import HOOK, LOGIN
 from tests.support.failing_migration import MIGRATION
-from tests.support.in_process_command import Said, typed
+from tests.support.in_process_command import CommandOutput, run_in_process
 from tests.support.tidegate_command import Tidegate
 from tests.support.tidegate_runs import config_map, write_unit
 from tidegate.clusters.sandboxes import KUBECONFIG, SimulationConfig, build_sandbox
@@ -30,12 +30,12 @@ behaviours:
 """
 
 
-def synced(folder: Path, job: str, *args: str, scenario: str = PRINTS) -> Said:
+def synced(folder: Path, job: str, *args: str, scenario: str = PRINTS) -> CommandOutput:
     unit = write_unit(folder / "shop", job=job, login=LOGIN)
     played = folder / "scenario.yaml"
     played.write_text(scenario)
     more = ("--sandbox", "--scenario", str(played), *args)
-    return typed(folder, os.environ, ("sync", str(unit), *more))
+    return run_in_process(folder, os.environ, ("sync", str(unit), *more))
 
 
 @pytest.mark.parametrize("job", [MIGRATION, HOOK], ids=["job", "hook"])
@@ -83,12 +83,12 @@ behaviours:
 
 def test_the_live_view_shows_the_last_lines_below_the_job(tmp_path: Path) -> None:
     events = events_of(synced(tmp_path, MIGRATION, "--logs", "-o", "json"))
-    course, waits = RolloutProgress(events[0].at), Ms(events[0].at + 15 * SECOND)
+    progress, waits = RolloutProgress(events[0].at), Ms(events[0].at + 15 * SECOND)
     for event in events:
         if event.at <= waits:
-            course.add_event(event)
+            progress.add_event(event)
 
-    rows = text_of(view_rows(course, ViewOptions(width=79, height=12), waits)).splitlines()
+    rows = text_of(view_rows(progress, ViewOptions(width=79, height=12), waits)).splitlines()
 
     at = next(place for place, row in enumerate(rows) if "Job default/migrate" in row)
     assert [row.strip() for row in rows[at + 1 : at + 4]] == [
@@ -105,7 +105,7 @@ def test_a_rollout_without_jobs_passes_with_the_option(
     unit = write_unit(tmp_path / "shop", **settings)
     unit.mkdir(exist_ok=True)
 
-    ran = typed(tmp_path, os.environ, ("sync", str(unit), "--sandbox", "--logs"))
+    ran = run_in_process(tmp_path, os.environ, ("sync", str(unit), "--sandbox", "--logs"))
 
     assert ran.code == 0, ran.stderr
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.in_process_command import Said, typed
+from tests.support.in_process_command import CommandOutput, run_in_process
 from tests.support.tidegate_runs import write_unit
 
 VERBS = [
@@ -62,8 +62,8 @@ FINE = (
 )
 
 
-def run(folder: Path, *args: str) -> Said:
-    return typed(folder, os.environ, args)
+def run(folder: Path, *args: str) -> CommandOutput:
+    return run_in_process(folder, os.environ, args)
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])

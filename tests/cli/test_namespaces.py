@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.in_process_command import Said, typed
+from tests.support.in_process_command import CommandOutput, run_in_process
 from tests.support.tidegate_runs import config_map, write_unit
 
 KUSTOMIZATION = (
@@ -41,9 +41,9 @@ def teams(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *args: str) -> Said:
-    home = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
-    return typed(folder, home, args)
+def run(folder: Path, *args: str) -> CommandOutput:
+    environment = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    return run_in_process(folder, environment, args)
 
 
 @pytest.mark.parametrize("args", NAMED, ids=" ".join)

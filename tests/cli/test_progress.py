@@ -11,7 +11,7 @@ import pytest
 from tests.support.recorded_wording import RecordedWording
 from tests.support.terminal_program import on_terminal
 from tests.support.tidegate_runs import FIRST, kubeconfig, tidegate
-from tests.support.virtual_terminal import Vt
+from tests.support.virtual_terminal import VirtualTerminal
 from tidegate.cli.progress import ProgressLine
 
 VERBS = [
@@ -137,7 +137,7 @@ class Tty(io.StringIO):
 
 
 def shown(stream: Tty) -> str:
-    vt = Vt(80, 24)
+    vt = VirtualTerminal(80, 24)
     vt.feed(stream.getvalue())
     return vt.text
 

@@ -143,8 +143,8 @@ def test_a_namespace_that_is_to_be_made_must_be_allowed_unless_it_is_there(tmp_p
 
 def test_an_application_stands_where_its_project_takes_applications_from(tmp_path: Path) -> None:
     repository = two_units(tmp_path)
-    stray = of_project("web", "web")
-    repository.put("apps/web.yaml", {**stray, "metadata": named("web", "team-a")})
+    misplaced = of_project("web", "web")
+    repository.put("apps/web.yaml", {**misplaced, "metadata": named("web", "team-a")})
     refused = synced(repository)
     repository.put("projects/team.yaml", project(sourceNamespaces=["team-*"]))
     allowed = synced(repository)
@@ -157,17 +157,22 @@ def test_an_application_stands_where_its_project_takes_applications_from(tmp_pat
     assert "argo.project" not in allowed.stderr
 
 
+@pytest.mark.parametrize("has_projects", [True, False])
 def test_a_project_that_is_not_in_the_repository_is_reported_and_refuses_nothing(
-    tmp_path: Path,
+    tmp_path: Path, *, has_projects: bool
 ) -> None:
     repository = two_units(tmp_path)
     repository.drop("projects/team.yaml")
+    if has_projects:
+        repository.put("projects/free.yaml", project("free"))
+        repository.put("apps/free.yaml", of_project("free", "free", "free"))
 
     ran = synced(repository)
 
     assert ran.returncode == 0, ran.stderr
+    severity = "warning" if has_projects else "note"
     assert any(
-        "warning[argo.project-missing]" in line
+        f"{severity}[argo.project-missing]" in line
         and "`team`" in line
         and "`Application/argocd/web`" in line
         for line in ran.stderr.splitlines()
@@ -225,9 +230,9 @@ def test_a_closed_window_holds_its_unit_until_it_opens_and_no_other(tmp_path: Pa
         for line in ran.stderr.splitlines()
     )
     rule = "`0 22 * * *` Europe/Berlin"
-    where = line_of(repository, "- applications:")
+    location = line_of(repository, "- applications:")
     assert any(
-        rule in line and "`deny`" in line and where in line for line in ran.stderr.splitlines()
+        rule in line and "`deny`" in line and location in line for line in ran.stderr.splitlines()
     )
     assert any(
         "2026-11-18 05:00:00 UTC" in line and "`deny`" in line and "`0 22 * * *`" in line
@@ -306,8 +311,8 @@ def test_a_window_that_closes_between_two_waves_holds_the_second_one(tmp_path: P
 
     def wait(ran: Ran) -> int:
         events = [json.loads(line) for line in ran.stdout.splitlines()]
-        late = (event for event in events if event["event"] == "object.written")
-        at = {item["name"]: item["at"] for item in late}
+        later = (event for event in events if event["event"] == "object.written")
+        at = {item["name"]: item["at"] for item in later}
         assert at["web"] - events[0]["at"] < 2_000
         seconds: int = (at["web-late"] - at["web"]) // 1_000
         return seconds

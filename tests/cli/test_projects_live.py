@@ -14,19 +14,19 @@ from tidegate.model.k8s.objects import Json, Kind
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 PROJECTS = definition(Kind("argoproj.io", "v1alpha1", "AppProject"), "appprojects", status=False)
-ALONE = pytest.mark.parametrize("where", ["argocd", "shop"])
+ALONE = pytest.mark.parametrize("target", ["argocd", "shop"])
 
 
 @ALONE
 def test_a_project_that_is_only_in_the_cluster_refuses_and_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     repository = two_units(tmp_path / "platform")
     repository.drop("projects/team.yaml")
     denied: Json = [{"group": "", "kind": "ConfigMap"}]
     alive = project("team", namespaceResourceBlacklist=denied)
-    get_mapping(alive, "metadata")["namespace"] = where
-    if where == "shop":
+    get_mapping(alive, "metadata")["namespace"] = target
+    if target == "shop":
         web = of_project("web", "web")
         get_mapping(web, "metadata")["namespace"] = "shop"
         repository.put("apps/web.yaml", web)
@@ -40,7 +40,7 @@ def test_a_project_that_is_only_in_the_cluster_refuses_and_is_named(
         for line in ran.stderr.splitlines()
     )
     assert any(
-        "`/ConfigMap`" in line and f"AppProject {where}/team" in line
+        "`/ConfigMap`" in line and f"AppProject {target}/team" in line
         for line in ran.stderr.splitlines()
     )
     assert "argo.project-missing" not in ran.stderr

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.persistent_sandbox import PersistentSandbox
-from tests.support.releases import CONFIG_MAP, SECRET, ChartRepository, config_map, records, stands
+from tests.support.releases import (
+    CONFIG_MAP,
+    SECRET,
+    ChartRepository,
+    config_map,
+    records,
+    revision_statuses,
+)
 from tests.support.repositories import namespace
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
 from tidegate.model.k8s.json_fields import get_text
@@ -20,9 +27,9 @@ IN_PLACE = "InPlaceUpdate"
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
-    home = tmp_path / "home"
-    home.mkdir()
-    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+    user_home = tmp_path / "home"
+    user_home.mkdir()
+    return PersistentSandbox.make(user_home, monkeypatch, namespace("shop"), served=False)
 
 
 @pytest.fixture
@@ -62,7 +69,7 @@ def test_a_chart_of_another_name_is_another_release(
     sandbox.sync(shop.root)
     shop.release(values={"to": "two"})
     sandbox.sync(shop.root)
-    before = len(sandbox.deeds())
+    before = len(sandbox.changes())
     rename(shop)
 
     ran = sandbox.sync(shop.root)
@@ -78,7 +85,7 @@ def test_a_chart_of_another_name_is_another_release(
     assert "InPlaceUpdate" in ran.stderr
     assert charts(sandbox) == [(1, "till")]
     assert seen(sandbox) == "1 true"
-    done = [deed for deed in sandbox.deeds()[before:] if "configmaps/web" in deed]
+    done = [change for change in sandbox.changes()[before:] if "configmaps/web" in change]
     assert done == ["delete configmaps/web", "create configmaps/web"]
     again = sandbox.sync(shop.root)
     assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
@@ -89,7 +96,7 @@ def test_it_is_upgraded_where_it_is_if_the_release_says_so(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
-    before = len(sandbox.deeds())
+    before = len(sandbox.changes())
     rename(shop, upgrade={"chartNameChangeStrategy": IN_PLACE})
 
     ran = sandbox.sync(shop.root)
@@ -98,7 +105,7 @@ def test_it_is_upgraded_where_it_is_if_the_release_says_so(
     assert "flux.release-moved" not in ran.stderr
     assert charts(sandbox) == [(1, "shop"), (2, "till")]
     assert seen(sandbox) == "2 false"
-    assert "delete configmaps/web" not in sandbox.deeds()[before:]
+    assert "delete configmaps/web" not in sandbox.changes()[before:]
 
 
 def test_revision_numbers_go_on_after_a_history_that_is_kept(
@@ -113,11 +120,11 @@ def test_revision_numbers_go_on_after_a_history_that_is_kept(
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert stands(sandbox) == [(1, "superseded"), (2, "uninstalled"), (3, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "uninstalled"), (3, "deployed")]
     assert seen(sandbox) == "3 true"
     again = sandbox.sync(shop.root)
     assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
-    assert stands(sandbox)[-1] == (3, "deployed")
+    assert revision_statuses(sandbox)[-1] == (3, "deployed")
 
 
 @pytest.mark.parametrize("by_flux", [True, False])
@@ -139,7 +146,7 @@ def test_killed_on_its_way_it_ends_and_begins_once(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
-    before = len(sandbox.deeds())
+    before = len(sandbox.changes())
     rename(shop)
     for number in range(10):
         sandbox.killed(shop.root, turns=4 + 4 * number)
@@ -148,8 +155,12 @@ def test_killed_on_its_way_it_ends_and_begins_once(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert charts(sandbox) == [(1, "till")]
-    assert stands(sandbox) == [(1, "deployed")]
-    made = [deed for deed in sandbox.deeds()[before:] if deed.startswith("create secrets/sh.helm")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
+    made = [
+        change
+        for change in sandbox.changes()[before:]
+        if change.startswith("create secrets/sh.helm")
+    ]
     assert made == ["create secrets/sh.helm.release.v1.web.v1"]
 
 

@@ -15,7 +15,7 @@ from tests.support.releases import (
     config_map,
     helm_release,
     records,
-    stands,
+    revision_statuses,
 )
 from tests.support.repositories import Repository, git_repository, kustomization, namespace
 from tests.support.tidegate_runs import tidegate
@@ -44,9 +44,9 @@ def base(to: str = "the truth") -> JsonObject:
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
-    home = tmp_path / "home"
-    home.mkdir()
-    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+    user_home = tmp_path / "home"
+    user_home.mkdir()
+    return PersistentSandbox.make(user_home, monkeypatch, namespace("shop"), served=False)
 
 
 @pytest.fixture
@@ -75,10 +75,10 @@ def test_a_release_sees_what_came_before_it_in_the_same_rollout(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert seen(sandbox) == {"to": "the truth"}
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
     assert "the truth" in records(sandbox)[0].manifest
     again = sandbox.sync(shop.root)
-    assert (again.code, stands(sandbox)) == (0, [(1, "deployed")])
+    assert (again.code, revision_statuses(sandbox)) == (0, [(1, "deployed")])
 
 
 def test_releases_that_look_at_each_other_come_one_after_another(
@@ -100,7 +100,7 @@ def test_releases_that_look_at_each_other_come_one_after_another(
     assert [get_text(settings[name], "data", "to") for name in ("seen", "again")] == [
         "the truth"
     ] * 2
-    assert stands(sandbox) == [(1, "deployed"), (1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed"), (1, "deployed")]
 
 
 def test_an_upgrade_sees_what_was_changed_before_it(
@@ -114,7 +114,7 @@ def test_an_upgrade_sees_what_was_changed_before_it(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert seen(sandbox) == {"to": "another truth"}
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
 def test_objects_of_a_kind_that_comes_with_the_rollout_are_found(
@@ -142,7 +142,7 @@ def test_killed_at_any_turn_it_is_released_once_with_what_was_there(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert seen(sandbox) == {"to": "the truth"}
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
 def test_a_plan_reports_what_is_known_later(
@@ -196,13 +196,13 @@ def test_what_no_unit_contains_is_a_fault_before_anything_is_written(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=NEEDED.replace('"base"', '"none"')))
-    before = len(sandbox.deeds())
+    before = len(sandbox.changes())
 
     ran = sandbox.sync(shop.root)
 
     assert ran.code != 0
     assert "error[render.helm" in ran.stderr
-    assert sandbox.deeds()[before:] == []
+    assert sandbox.changes()[before:] == []
 
 
 def test_what_is_deployed_needs_what_it_looked_up_no_more(
@@ -217,7 +217,7 @@ def test_what_is_deployed_needs_what_it_looked_up_no_more(
     assert (first.code, again.code) == (0, 0), first.stderr + again.stderr
     assert "base" not in sandbox.all(CONFIG_MAP, "sea")
     assert seen(sandbox) == {"to": "the truth"}
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
 def test_what_does_not_come_in_time_fails_the_release_and_no_other_unit(

@@ -15,7 +15,7 @@ from tests.support.releases import (
     ChartRepository,
     config_map,
     records,
-    stands,
+    revision_statuses,
 )
 from tests.support.repositories import namespace
 from tidegate.model.k8s.json_fields import get_mapping, get_text
@@ -55,9 +55,11 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbo
         "metadata": {"name": "token", "namespace": "shop"},
         "data": {"word": base64.b64encode(b"hunter2-hunter2").decode()},
     }
-    home = tmp_path / "home"
-    home.mkdir()
-    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), other, hidden, served=False)
+    user_home = tmp_path / "home"
+    user_home.mkdir()
+    return PersistentSandbox.make(
+        user_home, monkeypatch, namespace("shop"), other, hidden, served=False
+    )
 
 
 def word(sandbox: PersistentSandbox, name: str) -> str:
@@ -89,7 +91,7 @@ def test_what_is_made_where_it_is_absent_stays(
     assert again.code == 0, again.stderr
     assert sandbox.all(SECRET, "shop") == before
     assert word(sandbox, name) == first
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
 def test_drift_is_minded_by_the_record(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
@@ -105,7 +107,7 @@ def test_drift_is_minded_by_the_record(sandbox: PersistentSandbox, shop: ChartRe
 
     assert ran.code == 0, ran.stderr
     assert word(sandbox, "once") == first
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
 @pytest.mark.parametrize("turns", [8, 14, 20])
@@ -118,7 +120,7 @@ def test_a_run_that_dies_is_gone_on_with_as_it_was_recorded(
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stderr
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
     assert f"word: {word(sandbox, 'once')}" in records(sandbox)[0].manifest
 
 
@@ -137,7 +139,7 @@ def test_an_upgrade_sees_what_the_install_has_made(
     assert ran.code == 0, ran.stderr
     assert word(sandbox, "password") == first
     assert "once" not in sandbox.all(SECRET, "shop")
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
 def test_a_list_is_found_and_numbers_stay_whole(

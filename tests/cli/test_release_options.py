@@ -16,10 +16,10 @@ from tests.support.releases import (
     config_map,
     hook,
     release_sandbox,
-    stands,
+    revision_statuses,
 )
 from tests.support.repositories import deployment, namespace
-from tests.support.tidegate_command import Ran
+from tests.support.tidegate_command import CommandResult
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Json, Kind
@@ -56,7 +56,7 @@ def test_what_a_failed_upgrade_has_made_goes_where_the_release_says_so(
     failed = sandbox.sync(shop.root)
 
     assert failed.code != 0
-    assert stands(sandbox) == [(1, "deployed"), (2, "failed")]
+    assert revision_statuses(sandbox) == [(1, "deployed"), (2, "failed")]
     settings = sandbox.all(CONFIG_MAP, "shop")
     assert get_text(settings["web"], "data", "to") == "two"
     assert ("more" in settings) is not cleans
@@ -71,11 +71,11 @@ def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository, *, cleans: bool
 ) -> None:
     """The upgrade takes two objects away; the second is refused when both are to come back."""
-    (home := tmp_path / "home").mkdir()
+    (user_home := tmp_path / "home").mkdir()
     second: Json = {"verb": "apply", "kind": "Service", "name": "late"}
     fault: Json = {"effect": "conflict", "when": second, "every": 2}
     cluster = PersistentSandbox.make(
-        home, monkeypatch, namespace("shop"), served=False, faults=[fault], failing=["migrate"]
+        user_home, monkeypatch, namespace("shop"), served=False, faults=[fault], failing=["migrate"]
     )
     shop.put("templates/old.yaml", config_map("old", to="old"))
     shop.put("templates/late.yaml", LATE)
@@ -89,7 +89,7 @@ def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
 
     assert failed.code != 0
     assert "flux.unsupported" not in failed.stderr
-    assert stands(cluster)[-1] == (3, "failed")
+    assert revision_statuses(cluster)[-1] == (3, "failed")
     settings = cluster.all(CONFIG_MAP, "shop")
     assert get_text(settings["web"], "data", "to") == "one"
     assert ("old" in settings) is not cleans
@@ -108,11 +108,11 @@ def test_what_a_rollback_has_made_stays_where_it_only_waits_in_vain(
 
     sandbox.sync(shop.root)
 
-    assert stands(sandbox)[-1] == (3, "failed")
+    assert revision_statuses(sandbox)[-1] == (3, "failed")
     assert "old" in sandbox.all(CONFIG_MAP, "shop")
 
 
-def lasted(ran: Ran, word: str) -> int:
+def lasted(ran: CommandResult, word: str) -> int:
     """How long the first step waited that has this in its name, until it failed."""
     events = [
         item for item in map(json.loads, ran.stdout.splitlines()) if word in item.get("step", "")
@@ -136,7 +136,7 @@ def test_a_rollback_has_a_time_of_its_own(
     failed = sandbox.sync(shop.root, "-o", "json")
 
     assert 20 * MINUTE <= lasted(failed, "post-rollback") < 21 * MINUTE
-    assert stands(sandbox)[-1] == (3, "failed")
+    assert revision_statuses(sandbox)[-1] == (3, "failed")
 
 
 def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
@@ -151,13 +151,13 @@ def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
 
     assert ended.code != 0
     assert 20 * MINUTE <= lasted(ended, "delete") < 21 * MINUTE
-    assert stands(sandbox) == [(1, "uninstalling")]
+    assert revision_statuses(sandbox) == [(1, "uninstalling")]
 
     sandbox.patch(CONFIG_MAP, "shop", "held", {"metadata": {"finalizers": None}})
     again = sandbox.run("delete", shop.root, "--sandbox", "--yes")
 
     assert again.code == 0, again.stderr
-    assert stands(sandbox) == []
+    assert revision_statuses(sandbox) == []
     wording(sandbox.run("delete", shop.root, "--sandbox", "--yes").stdout)
 
 
@@ -166,12 +166,12 @@ def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
 ) -> None:
     shop.put("templates/never.yaml", to_yaml(deployment("never")))
     assert sandbox.sync(shop.root).code != 0
-    assert stands(sandbox) == [(1, "failed")]
+    assert revision_statuses(sandbox) == [(1, "failed")]
 
     again = sandbox.sync(shop.root)
 
     assert again.code != 0
-    assert stands(sandbox) == [(1, "failed"), (2, "failed")]
+    assert revision_statuses(sandbox) == [(1, "failed"), (2, "failed")]
 
 
 def test_hooks_that_have_run_stay_after_an_uninstall_as_helm_leaves_them(
@@ -205,6 +205,6 @@ def test_what_objects_own_goes_or_stays_as_the_release_says(
     ended = sandbox.run("delete", shop.root, "--sandbox", "--yes")
 
     assert ended.code == 0, ended.stderr
-    deleted = any(deed.startswith("delete replicasets/web") for deed in sandbox.deeds())
+    deleted = any(change.startswith("delete replicasets/web") for change in sandbox.changes())
     left = len(sandbox.all(REPLICA_SET, "shop"))
     assert (deleted, left) == ((False, 1) if way == "orphan" else (True, 0))

@@ -24,7 +24,7 @@ from tidegate.model.k8s.objects import JsonObject
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     """A cluster that has the release, and in which the Job `migrate` fails."""
-    return release_sandbox(tmp_path, monkeypatch, own=True, failing=["migrate"])
+    return release_sandbox(tmp_path, monkeypatch, with_unit_resource=True, failing=["migrate"])
 
 
 @pytest.fixture

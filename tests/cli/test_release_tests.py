@@ -17,7 +17,7 @@ from tests.support.releases import (
     hook,
     records,
     release_sandbox,
-    stands,
+    revision_statuses,
 )
 from tests.support.tidegate_runs import tidegate
 from tests.support.unit_conditions import condition, list_results
@@ -31,7 +31,7 @@ ON: JsonObject = {"enable": True}
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     """A cluster that has the release, and in which the Job `broken` fails."""
-    return release_sandbox(tmp_path, monkeypatch, own=True, failing=["broken"])
+    return release_sandbox(tmp_path, monkeypatch, with_unit_resource=True, failing=["broken"])
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
     assert done.code == 0, done.stderr
     record = "secrets/sh.helm.release.v1.web.v1"
     expected = {f"create {record}", f"change {record}", "create jobs/after", "create jobs/probe"}
-    deeds = [deed for deed in sandbox.deeds() if deed in expected]
-    assert deeds == [
+    changes = [change for change in sandbox.changes() if change in expected]
+    assert changes == [
         f"create {record}",
         "create jobs/after",
         f"change {record}",
@@ -82,7 +82,7 @@ def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
 
     assert again.code == 0
     assert read_result(sandbox) == before
-    assert sandbox.deeds().count("create jobs/probe") == 1
+    assert sandbox.changes().count("create jobs/probe") == 1
 
 
 def test_a_test_that_fails_fails_the_release_which_stays_deployed(
@@ -93,7 +93,7 @@ def test_a_test_that_fails_fails_the_release_which_stays_deployed(
     failed = sandbox.sync(shop.root)
 
     assert failed.code != 0
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
     assert phases(sandbox) == {"broken": "Failed", "probe": ""}
     tested = condition(read_result(sandbox), "TestSuccess")
     assert tested is not None
@@ -108,10 +108,10 @@ def test_a_test_that_fails_fails_the_release_which_stays_deployed(
     assert condition(read_result(sandbox), "Stalled") == ("True", "RetriesExceeded", tried)
 
     shop.drop("templates/tests/broken.yaml")
-    mended = sandbox.sync(shop.root)
+    fixed = sandbox.sync(shop.root)
 
-    assert mended.code == 0, mended.stderr
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert fixed.code == 0, fixed.stderr
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
 def test_what_failed_its_tests_is_released_again_by_who_asks_for_it(
@@ -121,7 +121,7 @@ def test_what_failed_its_tests_is_released_again_by_who_asks_for_it(
     for _ in range(2):
         assert sandbox.sync(shop.root).code != 0
 
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
 def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
@@ -134,7 +134,10 @@ def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
     failed = sandbox.sync(shop.root)
 
     assert failed.code != 0
-    assert stands(sandbox) == [*((item, "superseded") for item in range(1, 5)), (5, "deployed")]
+    assert revision_statuses(sandbox) == [
+        *((item, "superseded") for item in range(1, 5)),
+        (5, "deployed"),
+    ]
     described = [get_text(record.content, "info", "description") for record in records(sandbox)]
     assert described == [
         "Install complete",
@@ -163,7 +166,7 @@ def test_an_install_that_fails_its_tests_is_uninstalled_where_the_release_says_s
 
     assert sandbox.sync(shop.root).code != 0
 
-    assert stands(sandbox) == []
+    assert revision_statuses(sandbox) == []
     assert "web" not in sandbox.all(CONFIG_MAP, "shop")
     ready, tested = (
         condition(read_result(sandbox), "Ready"),
@@ -205,7 +208,7 @@ def test_tests_whose_failures_are_ignored_are_reported_and_fail_nothing(
     assert ("web", "TestFailed") in list_results(sandbox, "shop")
 
     assert sandbox.sync(shop.root).code == 0
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
 def test_only_those_tests_are_run_that_are_asked_for(
@@ -237,9 +240,9 @@ def test_what_is_deployed_is_tested_when_that_is_asked_for_later(
     done = sandbox.sync(shop.root)
 
     assert done.code == 0, done.stderr
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
     assert phases(sandbox) == {"before": "Succeeded", "probe": "Succeeded"}
-    assert sandbox.deeds().count("create jobs/before") == 1
+    assert sandbox.changes().count("create jobs/before") == 1
 
 
 def test_a_release_without_tests_is_tested_all_the_same(
@@ -279,9 +282,9 @@ def test_a_hook_that_is_a_test_as_well_has_passed_when_it_has(
 ) -> None:
     shop.put("templates/tests/probe.yaml", hook("probe", f"{event},test"))
     sandbox.sync(shop.root)
-    made = sandbox.deeds().count("create jobs/probe")
+    made = sandbox.changes().count("create jobs/probe")
 
     again = sandbox.sync(shop.root)
 
     assert again.code == 0, again.stderr
-    assert sandbox.deeds().count("create jobs/probe") == made == 2
+    assert sandbox.changes().count("create jobs/probe") == made == 2

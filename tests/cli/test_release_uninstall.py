@@ -8,12 +8,21 @@ import pytest
 
 from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
-from tests.support.releases import CONFIG_MAP, ChartRepository, config_map, hook, records, stands
+from tests.support.releases import (
+    CONFIG_MAP,
+    ChartRepository,
+    config_map,
+    hook,
+    records,
+    revision_statuses,
+)
 from tests.support.repositories import Repository, git_repository, kustomization, namespace
+from tidegate.clusters import reader
 from tidegate.engine.records.markers import build_suspension
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Ref
-from tidegate.removal import moved_releases
+from tidegate.model.times import Ms
+from tidegate.model.units.identity import ImpersonatedUser
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Forbidden, Outcome
 from tidegate.world.one_shot import send_requests
@@ -24,9 +33,9 @@ APPS = "apps/release.yaml"
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
-    home = tmp_path / "home"
-    home.mkdir()
-    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+    user_home = tmp_path / "home"
+    user_home.mkdir()
+    return PersistentSandbox.make(user_home, monkeypatch, namespace("shop"), served=False)
 
 
 @pytest.fixture
@@ -52,14 +61,16 @@ spec:
 """
 
 
-def leave(shop: ChartRepository) -> None:
-    Repository(shop.root).put(APPS, namespace(shop.home))
+def remove_release(shop: ChartRepository) -> None:
+    Repository(shop.root).put(APPS, namespace(shop.namespace))
 
 
-def deeds_since(sandbox: PersistentSandbox, before: int) -> list[str]:
+def changes_since(sandbox: PersistentSandbox, before: int) -> list[str]:
     """What was done to objects of the release, its hooks and its records."""
     prefixes = ("jobs/before", "jobs/behind", "services/web", "configmaps/web", "secrets/sh.helm")
-    done = [deed for deed in sandbox.deeds()[before:] if deed.split()[1].startswith(prefixes)]
+    done = [
+        change for change in sandbox.changes()[before:] if change.split()[1].startswith(prefixes)
+    ]
     return [item for item in done if item.split()[0] in {"create", "delete"}]
 
 
@@ -70,8 +81,8 @@ def test_a_release_that_left_git_is_uninstalled_as_helm_does(
     assert first.code == 0, first.stderr
     shop.release(values={"to": "two"})
     sandbox.sync(shop.root)
-    before = len(sandbox.deeds())
-    leave(shop)
+    before = len(sandbox.changes())
+    remove_release(shop)
 
     ended = sandbox.sync(shop.root)
 
@@ -83,7 +94,7 @@ def test_a_release_that_left_git_is_uninstalled_as_helm_does(
         for line in ended.stderr.splitlines()
     )
     assert records(sandbox) == []
-    assert deeds_since(sandbox, before) == [
+    assert changes_since(sandbox, before) == [
         "create jobs/before",
         "delete services/web",
         "delete configmaps/web",
@@ -108,12 +119,12 @@ MOVES = {
 def test_a_release_that_becomes_another_is_uninstalled_first(
     sandbox: PersistentSandbox, shop: ChartRepository, move: str
 ) -> None:
-    spec, home, name = MOVES[move]
+    spec, user_home, name = MOVES[move]
     message = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.Namespace }}'"
     shop.put("templates/seen.yaml", config_map("seen", it=message))
     sandbox.put(namespace("quay"))
     assert sandbox.sync(shop.root).code == 0
-    before = len(sandbox.deeds())
+    before = len(sandbox.changes())
     shop.release(**spec)
 
     moved = sandbox.sync(shop.root)
@@ -123,9 +134,9 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
     matches = [record for place in ("shop", "quay") for record in records(sandbox, place)]
     into = str(spec.get("targetNamespace", "shop"))
     assert [(item.name, item.namespace, item.number) for item in matches] == [(name, into, 1)]
-    assert stands(sandbox, home) == [(1, "deployed")]
+    assert revision_statuses(sandbox, user_home) == [(1, "deployed")]
     web = "configmaps/web"
-    done = deeds_since(sandbox, before)
+    done = changes_since(sandbox, before)
     assert done.index("create jobs/before") < done.index(f"delete {web}")
     assert done.index(f"delete {web}") < done.index("create jobs/behind")
     assert done.index("create jobs/behind") < done.index(f"create {web}")
@@ -134,9 +145,9 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
     assert get_text(settings["seen"], "data", "it") == f"1 true {into}"
     assert "web" in settings
     assert into == "shop" or "web" not in sandbox.all(CONFIG_MAP, "shop")
-    before = len(sandbox.deeds())
+    before = len(sandbox.changes())
     again = sandbox.sync(shop.root)
-    assert (again.code, deeds_since(sandbox, before)) == (0, [])
+    assert (again.code, changes_since(sandbox, before)) == (0, [])
     assert "flux.release-moved" not in again.stderr
 
 
@@ -145,7 +156,7 @@ def test_killed_on_its_way_it_ends_and_begins_once(
 ) -> None:
     """The release becomes another one, and somebody kills that again and again."""
     assert sandbox.sync(shop.root).code == 0
-    before = len(sandbox.deeds())
+    before = len(sandbox.changes())
     shop.release(releaseName="till")
     for number in range(12):
         sandbox.killed(shop.root, turns=4 + 4 * number)
@@ -154,8 +165,8 @@ def test_killed_on_its_way_it_ends_and_begins_once(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert [(record.name, record.number) for record in records(sandbox)] == [("till", 1)]
-    assert stands(sandbox) == [(1, "deployed")]
-    made = [item for item in deeds_since(sandbox, before) if item.startswith("create ")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
+    made = [item for item in changes_since(sandbox, before) if item.startswith("create ")]
     records_made = [item for item in made if "sh.helm" in item]
     assert records_made == ["create secrets/sh.helm.release.v1.till.v1"]
     hooks = [item for item in made if "jobs/" in item]
@@ -167,18 +178,18 @@ def test_the_history_of_a_release_that_left_git_stays_where_it_says_so(
 ) -> None:
     shop.release(uninstall={"keepHistory": True, "disableHooks": True})
     sandbox.sync(shop.root)
-    before = len(sandbox.deeds())
-    leave(shop)
+    before = len(sandbox.changes())
+    remove_release(shop)
 
     ended = sandbox.sync(shop.root)
 
     assert ended.code == 0, ended.stdout + ended.stderr
-    assert stands(sandbox) == [(1, "uninstalled")]
-    assert deeds_since(sandbox, before) == ["delete services/web", "delete configmaps/web"]
+    assert revision_statuses(sandbox) == [(1, "uninstalled")]
+    assert changes_since(sandbox, before) == ["delete services/web", "delete configmaps/web"]
     shop.release(targetNamespace="quay", releaseName="web", install={"createNamespace": True})
     back = sandbox.sync(shop.root)
     assert back.code == 0, back.stdout + back.stderr
-    assert stands(sandbox) == [(1, "uninstalled"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "uninstalled"), (2, "deployed")]
 
 
 def test_after_a_kept_history_of_several_revisions_the_new_release_stays(
@@ -192,13 +203,13 @@ def test_after_a_kept_history_of_several_revisions_the_new_release_stays(
     shop.release(targetNamespace="quay", releaseName="web")
     moved = sandbox.sync(shop.root)
     assert moved.code == 0, moved.stdout + moved.stderr
-    before = len(sandbox.deeds())
+    before = len(sandbox.changes())
 
     again = sandbox.sync(shop.root)
 
     assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
-    assert deeds_since(sandbox, before) == []
-    assert stands(sandbox) == [(1, "superseded"), (2, "uninstalled"), (3, "deployed")]
+    assert changes_since(sandbox, before) == []
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "uninstalled"), (3, "deployed")]
 
 
 def test_of_a_release_whose_objects_are_gone_the_records_go(
@@ -208,7 +219,7 @@ def test_of_a_release_whose_objects_are_gone_the_records_go(
         shop.drop(f"templates/{name}.yaml")
     sandbox.sync(shop.root)
     sandbox.ask(Write(verb=Verb.DELETE, ref=Ref(CONFIG_MAP, "shop", "web")))
-    leave(shop)
+    remove_release(shop)
 
     ended = sandbox.sync(shop.root)
 
@@ -221,7 +232,7 @@ def test_what_is_suspended_is_not_uninstalled(
 ) -> None:
     sandbox.sync(shop.root)
     sandbox.ask(build_suspension("HelmRelease/shop/web", "somebody"))
-    leave(shop)
+    remove_release(shop)
 
     ended = sandbox.sync(shop.root)
 
@@ -231,22 +242,36 @@ def test_what_is_suspended_is_not_uninstalled(
         for line in ended.stderr.splitlines()
     )
     wording(line for line in ended.stderr.splitlines() if "Flux" in line)
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
     assert "web" in sandbox.all(CONFIG_MAP, "shop")
+
+
+def _lists_all_secrets(request: Request) -> bool:
+    if not isinstance(request, List):
+        return False
+    return request.selection.kind.name == "Secret" and not request.selection.namespace
 
 
 def test_who_may_not_list_all_secrets_reads_where_former_releases_are_searched(
     sandbox: PersistentSandbox, shop: ChartRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def ask_with_few_rights(
-        world: Dispatcher, request: Request, cluster: str
+        world: Dispatcher,
+        *requests: Request,
+        cluster: str,
+        identity: ImpersonatedUser | None,
+        timeout: Ms | None = None,
     ) -> tuple[Outcome, ...]:
-        if isinstance(request, List) and not request.selection.namespace:
-            return (Forbidden("secrets is forbidden"),)
-        return await send_requests(world, request, cluster=cluster)
+        outcomes = await send_requests(
+            world, *requests, cluster=cluster, identity=identity, timeout=timeout
+        )
+        return tuple(
+            Forbidden("secrets is forbidden") if _lists_all_secrets(request) else outcome
+            for request, outcome in zip(requests, outcomes, strict=True)
+        )
 
     assert "flux.release-unknown" not in sandbox.sync(shop.root).stderr
-    monkeypatch.setattr(moved_releases, "send_requests", ask_with_few_rights)
+    monkeypatch.setattr(reader, "send_requests", ask_with_few_rights)
     shop.release(releaseName="other")
 
     moved = sandbox.sync(shop.root)

@@ -17,9 +17,9 @@ from tests.support.releases import (
     hook,
     records,
     release_sandbox,
-    stands,
+    revision_statuses,
 )
-from tests.support.tidegate_command import Ran
+from tests.support.tidegate_command import CommandResult
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, Kind
@@ -46,13 +46,13 @@ def test_an_install_and_an_upgrade_leave_a_record_each(
 ) -> None:
     first = sandbox.sync(shop.root)
     assert first.code == 0, first.stderr
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
 
     shop.release(values={"to": "two"})
     second = sandbox.sync(shop.root)
 
     assert second.code == 0, second.stderr
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
     last = records(sandbox)[-1]
     assert last.config == {"to": "two"}
     assert last.chart == ("shop", "1.0.0")
@@ -83,7 +83,7 @@ def test_values_that_change_no_object_are_a_revision_too(
 
     sandbox.sync(shop.root)
 
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
 def test_as_many_records_are_kept_as_the_release_says(
@@ -94,7 +94,7 @@ def test_as_many_records_are_kept_as_the_release_says(
         shop.release(values={"to": to})
         assert sandbox.sync(shop.root).code == 0
 
-    assert stands(sandbox) == [(2, "superseded"), (3, "deployed")]
+    assert revision_statuses(sandbox) == [(2, "superseded"), (3, "deployed")]
 
 
 def test_a_release_that_is_deleted_leaves_no_record(
@@ -122,7 +122,7 @@ def test_an_end_is_as_the_release_says(sandbox: PersistentSandbox, shop: ChartRe
     assert ended.code == 0, ended.stdout + ended.stderr
     assert "goodbye" not in ended.stdout
     assert sandbox.all(CONFIG_MAP, "shop").keys() & {"held", "web"} == {"held"}
-    assert stands(sandbox) == [(1, "uninstalled")]
+    assert revision_statuses(sandbox) == [(1, "uninstalled")]
 
 
 def test_records_lie_where_the_release_says(
@@ -138,7 +138,7 @@ def test_records_lie_where_the_release_says(
     ]
 
 
-def ran(done: Ran) -> list[str]:
+def ran(done: CommandResult) -> list[str]:
     """The steps that were begun, in their order, without the name of the unit."""
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     begun = (item["step"] for item in messages if item["event"] == "step.applying")
@@ -175,7 +175,7 @@ def test_hooks_run_for_each_revision_though_their_text_is_the_same(
         shop.release(values={"unused": to})
         assert ran(sandbox.sync(shop.root, "-o", "json"))[0] == "pre-upgrade"
 
-    assert stands(sandbox)[-1] == (3, "deployed")
+    assert revision_statuses(sandbox)[-1] == (3, "deployed")
 
 
 def test_templates_see_the_revision_that_they_make(
@@ -193,7 +193,7 @@ def test_templates_see_the_revision_that_they_make(
     shop.release(values={"to": "two"})
     assert seen() == "2 false true"
     assert seen() == "2 false true"
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
 def test_definitions_of_a_chart_are_made_once_unless_they_are_to_be_replaced(
@@ -273,7 +273,7 @@ def test_what_left_the_chart_goes_with_the_upgrade(
     sandbox.sync(shop.root)
 
     assert "old" not in sandbox.all(CONFIG_MAP, "shop")
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
 def test_what_is_there_already_is_taken_over_unless_the_release_says_otherwise(
@@ -294,7 +294,7 @@ def test_what_is_there_already_is_taken_over_unless_the_release_says_otherwise(
     taken = sandbox.sync(shop.root)
 
     assert taken.code == 0, taken.stderr
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
 def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
@@ -309,7 +309,7 @@ def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
 
     assert ran(done) == ["objects"]
     assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
 def test_what_others_may_change_stays_until_the_next_revision(

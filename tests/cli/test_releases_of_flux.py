@@ -15,7 +15,7 @@ from tests.support.releases import (
     config_map,
     hook,
     records,
-    stands,
+    revision_statuses,
 )
 from tests.support.repositories import Repository, git_repository, kustomization, namespace
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
@@ -32,13 +32,15 @@ FINALIZER: Json = ["finalizers.fluxcd.io"]
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
-    home = tmp_path / "home"
-    home.mkdir()
+    user_home = tmp_path / "home"
+    user_home.mkdir()
     kinds = (
         definition(HELM_RELEASE, "helmreleases", status=True),
         definition(HELM_CHART, "helmcharts", status=True),
     )
-    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), namespace("quay"), *kinds)
+    return PersistentSandbox.make(
+        user_home, monkeypatch, namespace("shop"), namespace("quay"), *kinds
+    )
 
 
 @pytest.fixture
@@ -76,21 +78,21 @@ def fill(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     assert "shop_web_helm.toolkit.fluxcd.io_HelmRelease" in entries
 
 
-def leave(shop: ChartRepository) -> None:
-    Repository(shop.root).put(APPS, namespace(shop.home))
+def remove_release(shop: ChartRepository) -> None:
+    Repository(shop.root).put(APPS, namespace(shop.namespace))
 
 
 def is_gone(sandbox: PersistentSandbox) -> bool:
-    lives = [sandbox.all(HELM_RELEASE, "shop"), sandbox.all(HELM_CHART, "flux-system")]
-    return not (records(sandbox) or any(lives) or "web" in sandbox.all(CONFIG_MAP, "shop"))
+    remaining = [sandbox.all(HELM_RELEASE, "shop"), sandbox.all(HELM_CHART, "flux-system")]
+    return not (records(sandbox) or any(remaining) or "web" in sandbox.all(CONFIG_MAP, "shop"))
 
 
 def test_a_release_that_flux_installed_and_that_left_git_is_uninstalled(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     fill(sandbox, shop)
-    before = len(sandbox.deeds())
-    leave(shop)
+    before = len(sandbox.changes())
+    remove_release(shop)
 
     ran = sandbox.sync(shop.root)
 
@@ -102,14 +104,14 @@ def test_a_release_that_flux_installed_and_that_left_git_is_uninstalled(
         for line in ran.stderr.splitlines()
     )
     assert is_gone(sandbox)
-    assert "create jobs/before" in sandbox.deeds()[before:]
+    assert "create jobs/before" in sandbox.changes()[before:]
     again = sandbox.sync(shop.root)
     assert (again.code, "units.orphan" in again.stderr) == (0, False)
 
 
 def test_a_plan_reports_the_deletion(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     fill(sandbox, shop)
-    leave(shop)
+    remove_release(shop)
 
     planned = sandbox.reach("plan", shop.root)
 
@@ -126,14 +128,14 @@ def test_a_plan_reports_the_deletion(sandbox: PersistentSandbox, shop: ChartRepo
 def test_it_ends_as_its_own_object_says(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     shop.release(uninstall={"keepHistory": True, "disableHooks": True})
     fill(sandbox, shop)
-    before = len(sandbox.deeds())
-    leave(shop)
+    before = len(sandbox.changes())
+    remove_release(shop)
 
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert stands(sandbox) == [(1, "uninstalled")]
-    assert "create jobs/before" not in sandbox.deeds()[before:]
+    assert revision_statuses(sandbox) == [(1, "uninstalled")]
+    assert "create jobs/before" not in sandbox.changes()[before:]
     assert "web" not in sandbox.all(CONFIG_MAP, "shop")
 
 
@@ -142,7 +144,7 @@ def test_one_that_is_suspended_stays(
 ) -> None:
     fill(sandbox, shop)
     sandbox.patch(HELM_RELEASE, "shop", "web", {"spec": {"suspend": True}})
-    leave(shop)
+    remove_release(shop)
 
     ran = sandbox.sync(shop.root)
 
@@ -152,7 +154,7 @@ def test_one_that_is_suspended_stays(
         for line in ran.stderr.splitlines()
     )
     wording(line for line in ran.stderr.splitlines() if "Flux" in line)
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
 @pytest.mark.parametrize("why", ["labels", "prune", "inventory"])
@@ -170,12 +172,12 @@ def test_what_its_parent_would_not_prune_stays(
     else:
         none: Json = {"inventory": {"entries": []}}
         sandbox.patch(KUSTOMIZATION, "flux-system", "apps", {"status": none}, status=True)
-    leave(shop)
+    remove_release(shop)
 
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
     assert "web" in sandbox.all(HELM_RELEASE, "shop")
 
 
@@ -184,8 +186,8 @@ def test_killed_on_its_way_nothing_of_it_is_lost(
     sandbox: PersistentSandbox, shop: ChartRepository, most: int
 ) -> None:
     fill(sandbox, shop)
-    before = len(sandbox.deeds())
-    leave(shop)
+    before = len(sandbox.changes())
+    remove_release(shop)
     for turns in range(4, most, 4):
         sandbox.killed(shop.root, turns=turns)
 
@@ -193,7 +195,7 @@ def test_killed_on_its_way_nothing_of_it_is_lost(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert is_gone(sandbox)
-    assert sandbox.deeds()[before:].count("create jobs/before") == 1
+    assert sandbox.changes()[before:].count("create jobs/before") == 1
 
 
 MOVES: dict[str, dict[str, Json]] = {
@@ -208,7 +210,7 @@ def test_what_flux_released_under_another_name_or_place_is_uninstalled_first(
     sandbox: PersistentSandbox, shop: ChartRepository, move: str
 ) -> None:
     fill(sandbox, shop)
-    before = len(sandbox.deeds())
+    before = len(sandbox.changes())
     shop.release(**MOVES[move])
 
     ran = sandbox.sync(shop.root)
@@ -219,7 +221,7 @@ def test_what_flux_released_under_another_name_or_place_is_uninstalled_first(
     into = str(MOVES[move].get("targetNamespace", "shop"))
     name = str(MOVES[move].get("releaseName", "web"))
     assert [(item.name, item.namespace, item.number) for item in matches] == [(name, into, 1)]
-    done = sandbox.deeds()[before:]
+    done = sandbox.changes()[before:]
     assert done.index("create jobs/before") < done.index("delete configmaps/web")
     assert done.index("delete configmaps/web") < done.index("create configmaps/web")
     again = sandbox.sync(shop.root)

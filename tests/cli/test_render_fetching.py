@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,21 @@ async def test_a_dependency_comes_from_its_repository_and_then_from_the_cache(
     assert not (chart / "charts").exists()
 
 
+async def test_two_dependencies_on_the_same_chart_are_fetched_once(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    files = Files()
+    files.add_chart("queue")
+    async with listening(files.app()) as url:
+        twice = needs("queue", url).removeprefix("dependencies:\n")
+        dependencies = f"dependencies:\n{twice}  alias: first\n{twice}  alias: second\n"
+        chart = write_chart(tmp_path / "web", chart=dependencies)
+        ran = await tidegate.run("render", chart, "-o", "names")
+
+    assert ran.code == 0
+    assert "never awaited" not in ran.stderr
+
+
 async def test_a_second_run_with_a_dependency_starts_no_worker(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
@@ -67,7 +83,7 @@ async def test_a_second_run_with_a_dependency_starts_no_worker(
     assert second.stdout == first.stdout
     # What is left is git, which says whose checkout this is.
     assert second.started < first.started
-    assert files.asked.count("/queue.tgz") == 1
+    assert files.requests.count("/queue.tgz") == 1
 
 
 async def test_a_server_is_trusted_by_the_certificates_of_the_machine(
@@ -137,6 +153,19 @@ async def test_a_chart_that_cannot_do_without_its_dependency_is_wholly_unknown(
 
     assert (ran.code, ran.stdout) == (3, "")
     assert ran.stderr.startswith("error[source.offline]")
+
+
+async def test_an_unreachable_repository_is_named_by_its_url(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    repository = "http://127.0.0.1:9/charts"
+    chart = write_chart(tmp_path / "web", chart=needs("queue", repository))
+
+    ran = await tidegate.run("render", chart, "-o", "json")
+
+    error = json.loads(ran.stderr)
+    assert (ran.code, error["code"]) == (3, "source.http.unreachable")
+    assert error["location"].startswith(repository)
 
 
 async def test_a_repository_by_its_nickname_is_refused(tidegate: Tidegate, tmp_path: Path) -> None:

@@ -28,11 +28,11 @@ async def serve_shop(place: Path) -> None:
 
 async def test_the_users_own_credential_helper_is_asked(tidegate: Tidegate, tmp_path: Path) -> None:
     await serve_shop(tmp_path / "served")
-    tidegate.home.mkdir()
+    tidegate.user_home.mkdir()
     server = GitServer(tmp_path / "served", password="sesame")
     async with listening(server.app()) as url:
         locked = await tidegate.run("render", f"{url}/acme/shop.git//apps", "-o", "names")
-        (tidegate.home / ".gitconfig").write_text(HELPER)
+        (tidegate.user_home / ".gitconfig").write_text(HELPER)
         opened = await tidegate.run("render", f"{url}/acme/shop.git//apps", "-o", "names")
 
     assert locked.code == 3

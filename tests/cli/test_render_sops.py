@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.sops_program import AgeKey, encrypt
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 
 CANARY = "kea-winters-in-the-alps"
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: plain\nstringData:\n  motto: {text}\n"
@@ -54,7 +54,9 @@ def files_with(text: str, place: Path) -> list[Path]:
     ]
 
 
-async def rendered(tidegate: Tidegate, place: Path, key: AgeKey | None, *more: str) -> Ran:
+async def rendered(
+    tidegate: Tidegate, place: Path, key: AgeKey | None, *more: str
+) -> CommandResult:
     identity = key.identity if key else ""
     return await tidegate.run("render", place, *more, SOPS_AGE_KEY=identity)
 
@@ -87,7 +89,7 @@ async def test_what_stood_encrypted_is_neither_shown_nor_kept(
     assert "colour: blue" in first.stdout
     assert again.stdout == first.stdout
     assert again.started > 0, "what was opened is not remembered"
-    assert files_with(CANARY, tidegate.home) == []
+    assert files_with(CANARY, tidegate.user_home) == []
     assert files_with(CANARY, tmp_path) == []
 
 
@@ -106,7 +108,7 @@ async def test_an_encrypted_object_is_kept_encrypted(tidegate: Tidegate, tmp_pat
 
     assert (first.code, first.stderr) == (0, "")
     assert (again.started, again.stdout) == (0, first.stdout)
-    assert files_with(CANARY, tidegate.home) == []
+    assert files_with(CANARY, tidegate.user_home) == []
     assert "warning[render.sops.key]" in locked.stderr, "a cached object still needs its key"
 
 

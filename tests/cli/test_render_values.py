@@ -133,9 +133,9 @@ async def test_offline_helm_fetches_no_schema(tidegate: Tidegate, tmp_path: Path
     files = Files({"/size.json": b'{"type": "string"}'})
     async with listening(files.app()) as proxy:
         offline = await tidegate.run("render", chart, "--offline", HTTP_PROXY=proxy)
-        unasked = [*files.asked]
+        unasked = [*files.requests]
         online = await tidegate.run("render", chart, HTTP_PROXY=proxy)
 
     assert (offline.code, unasked) == (3, [])
     assert "error[render.helm.schema]" in offline.stderr
-    assert (online.code, files.asked) == (0, ["/size.json"])
+    assert (online.code, files.requests) == (0, ["/size.json"])

@@ -26,27 +26,27 @@ def with_budget(folder: Path, failures: int) -> Path:
 
 
 def test_a_migration_before_its_database_fails_and_names_the_service(tmp_path: Path) -> None:
-    story = run(with_budget(tmp_path, 1), "--scenario", SLOW).stdout
+    output = run(with_budget(tmp_path, 1), "--scenario", SLOW).stdout
 
     assert any(
         "PodFailed" in line and "Service default/db" in line and "dial-fails" in line
-        for line in story.splitlines()
+        for line in output.splitlines()
     )
-    assert "Failed=True (BackoffLimitExceeded)" in story
-    assert "Complete=True" not in story
+    assert "Failed=True (BackoffLimitExceeded)" in output
+    assert "Complete=True" not in output
 
 
 def test_a_migration_with_more_patience_recovers_when_the_database_is_there(
     tmp_path: Path,
 ) -> None:
-    story = run(with_budget(tmp_path, 6), "--scenario", SLOW).stdout
+    output = run(with_budget(tmp_path, 6), "--scenario", SLOW).stdout
 
     assert any(
         "PodFailed" in line and "Service default/db" in line and "dial-fails" in line
-        for line in story.splitlines()
+        for line in output.splitlines()
     )
-    assert "Complete=True" in story
-    assert "Failed=True" not in story
+    assert "Complete=True" in output
+    assert "Failed=True" not in output
 
 
 def test_a_job_that_needs_a_missing_secret_hangs_until_its_deadline(tmp_path: Path) -> None:
@@ -119,9 +119,9 @@ def test_an_object_of_a_kind_that_is_not_served_is_refused_in_words(
         "apiVersion: kinda.rocks/v1beta1\nkind: Database\nmetadata: {name: shop}\nspec: {}\n"
     )
 
-    story = run(custom).stdout
+    output = run(custom).stdout
 
-    wording(line for line in story.splitlines() if "Database default/shop" in line)
+    wording(line for line in output.splitlines() if "Database default/shop" in line)
 
 
 CERTIFICATE = """
@@ -170,11 +170,11 @@ def test_an_operator_that_is_given_issues_a_certificate_that_a_job_waits_for(
     scenario = write(tmp_path / "given.yaml", "given: {operators: [cert-manager]}\n")
 
     alone = run(manifests).stdout
-    story = results_by_name(manifests, "--scenario", scenario)
+    output = results_by_name(manifests, "--scenario", scenario)
 
     wording(line for line in alone.splitlines() if "Certificate default/web" in line)
-    (issued,) = [at for at, what in story["Certificate default/web"] if "Ready=True" in what]
-    (done,) = [at for at, what in story["Job default/check"] if "Complete=True" in what]
+    (issued,) = [at for at, what in output["Certificate default/web"] if "Ready=True" in what]
+    (done,) = [at for at, what in output["Job default/check"] if "Complete=True" in what]
     assert 5_000 < issued < 7_000
     assert done > issued
 
@@ -187,9 +187,9 @@ def test_a_profile_says_how_long_an_operator_takes(tmp_path: Path) -> None:
         "stages:\n- {when: {kind: Certificate, stage: issued}, after: 3m}\n",
     )
 
-    story = results_by_name(manifests, "--scenario", scenario, "--profile", profile)
+    output = results_by_name(manifests, "--scenario", scenario, "--profile", profile)
 
-    (issued,) = [at for at, what in story["Certificate default/web"] if "Ready=True" in what]
+    (issued,) = [at for at, what in output["Certificate default/web"] if "Ready=True" in what]
     assert 180_000 < issued < 182_000
 
 
@@ -215,9 +215,9 @@ rows:
     scenario = write(tmp_path / "given.yaml", "given: {operators: [{name: ours, namespace: x}]}\n")
     manifests = write(tmp_path / "web.yaml", CERTIFICATE)
 
-    story = results_by_name(manifests, "--scenario", scenario, "--operator-defs", operators)
+    output = results_by_name(manifests, "--scenario", scenario, "--operator-defs", operators)
 
-    assert "Stamped" in [what for _, what in story["Certificate default/web"]]
+    assert "Stamped" in [what for _, what in output["Certificate default/web"]]
 
 
 def test_an_unknown_operator_is_one_clear_error(tmp_path: Path) -> None:

@@ -79,8 +79,8 @@ def test_the_guide_shows_what_happens(shell: dict[str, str], pytestconfig: pytes
     shown = [replayed(block, shell) for block in BLOCK.findall(text)]
     if pytestconfig.getoption("--golden"):
         fresh = iter(shown)
-        home = re.compile(r"/\S*/state/")
-        text = BLOCK.sub(lambda _: home.sub("/home/ann/.local/state/", next(fresh)), text)
+        user_home = re.compile(r"/\S*/state/")
+        text = BLOCK.sub(lambda _: user_home.sub("/home/ann/.local/state/", next(fresh)), text)
         GUIDE.write_text(text)
 
     assert [alike(item) for item in shown] == [alike(item) for item in BLOCK.findall(text)]

@@ -65,13 +65,19 @@ data: {color: blue}
 class Console:
     """Somebody who types kubectl at a simulated cluster."""
 
-    home: Path
+    directory: Path
 
     async def kubectl(self, *arguments: str, text: str = "", code: int = 0) -> str:
         """What it says; it must leave with this code."""
         pipe = asyncio.subprocess.PIPE
         started = await asyncio.create_subprocess_exec(
-            *(KUBECTL, "--kubeconfig", self.home / KUBECONFIG, "--cache-dir", self.home / "cache"),
+            *(
+                KUBECTL,
+                "--kubeconfig",
+                self.directory / KUBECONFIG,
+                "--cache-dir",
+                self.directory / "cache",
+            ),
             *arguments,
             stdin=pipe,
             stdout=pipe,
@@ -228,7 +234,7 @@ async def test_changes_are_shown_as_they_happen(console: Console) -> None:
     await console.apply(SETTINGS)
     pipe = asyncio.subprocess.PIPE
     watching = await asyncio.create_subprocess_exec(
-        *(KUBECTL, "--kubeconfig", console.home / KUBECONFIG, "get", "configmap", "settings"),
+        *(KUBECTL, "--kubeconfig", console.directory / KUBECONFIG, "get", "configmap", "settings"),
         *("--watch", "-o", "jsonpath={.data.color}{'\\n'}"),
         stdout=pipe,
     )
@@ -256,12 +262,12 @@ class Shell:
     environ: dict[str, str]
 
     @property
-    def home(self) -> Path:
+    def directory(self) -> Path:
         return sandbox_directory(self.environ)
 
     @property
     def process(self) -> int:
-        return int((self.home / "pid").read_text())
+        return int((self.directory / "pid").read_text())
 
     async def tidegate(self, *arguments: str) -> tuple[int, str]:
         pipe = asyncio.subprocess.PIPE
@@ -286,10 +292,10 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 async def test_one_is_up_at_a_time_until_it_is_ended(shell: Shell) -> None:
     code, text = await shell.tidegate("up")
     again = await shell.tidegate("up")
-    kubeconfig = shell.home / KUBECONFIG
+    kubeconfig = shell.directory / KUBECONFIG
     mode = stat.S_IMODE(kubeconfig.stat().st_mode)
     ended = await shell.tidegate("down")
-    left = sorted(path.name for path in shell.home.iterdir())
+    left = sorted(path.name for path in shell.directory.iterdir())
     nothing = await shell.tidegate("down")
 
     assert (code, mode) == (0, 0o600)
@@ -313,7 +319,7 @@ async def test_programs_read_its_address_and_its_errors_as_json(shell: Shell) ->
     assert [item.get("state", item.get("code")) for item in messages] == [
         *("up", "cluster.sandbox", "stopped", "cluster.sandbox")
     ]
-    assert messages[0]["kubeconfig"] == str(shell.home / KUBECONFIG)
+    assert messages[0]["kubeconfig"] == str(shell.directory / KUBECONFIG)
     assert messages[0]["address"].startswith("https://127.0.0.1:")
 
 
@@ -332,7 +338,7 @@ async def test_a_signal_ends_it_and_nothing_is_left(shell: Shell, sign: int) -> 
     _, complaints = await started.communicate()
 
     assert (started.returncode, complaints) == (0, b"")
-    assert sorted(shell.home.iterdir()) == []
+    assert sorted(shell.directory.iterdir()) == []
 
 
 async def test_a_sandbox_that_was_killed_is_not_reported_as_running(shell: Shell) -> None:
@@ -361,7 +367,7 @@ async def test_what_is_given_is_there_from_the_beginning(shell: Shell, tmp_path:
 
     await shell.tidegate("up", "--preload", str(given), "--seed", "7", "--speed", "10")
 
-    console = Console(shell.home)
+    console = Console(shell.directory)
     assert await console.kubectl("get", "configmap", "settings", "-o", "name") == (
         "configmap/settings\n"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.in_process_command import Said, typed
+from tests.support.in_process_command import CommandOutput, run_in_process
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import config_map, write_unit
 
@@ -32,15 +32,15 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_unit(tmp_path / "unit", web=config_map(), login=SECRET)
 
 
-def run_here(*args: str | Path) -> Said:
-    return typed(Path.cwd(), os.environ, tuple(map(str, args)))
+def run_here(*args: str | Path) -> CommandOutput:
+    return run_in_process(Path.cwd(), os.environ, tuple(map(str, args)))
 
 
-def synced(*args: str | Path) -> Said:
+def synced(*args: str | Path) -> CommandOutput:
     return run_here("sync", "--plan", "unit.plan", "--sandbox", *args)
 
 
-def refusal(ran: Said) -> str:
+def refusal(ran: CommandOutput) -> str:
     """The one sentence that says why nothing was done."""
     assert ran.code == 3, ran
     assert ran.stdout == ""
@@ -84,7 +84,7 @@ def test_a_plan_is_refused_when_what_it_was_made_of_has_changed(
     wording(refusal_of_inputs(synced()))
 
 
-def refusal_of_inputs(ran: Said) -> str:
+def refusal_of_inputs(ran: CommandOutput) -> str:
     assert ran.code == 3, ran
     assert ran.stdout == ""
     return ran.stderr

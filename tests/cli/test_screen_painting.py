@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tests.support.virtual_terminal import Vt
+from tests.support.virtual_terminal import VirtualTerminal
 from tidegate.cli.output import terminal_size
 from tidegate.cli.screen.terminal import (
     SafeStream,
@@ -31,7 +31,7 @@ class Tty(io.TextIOWrapper):
         return True
 
 
-class Sheet(io.StringIO):
+class RecordedStream(io.StringIO):
     """Remembers what was written since it was last looked at."""
 
     def taken(self) -> str:
@@ -94,7 +94,7 @@ def test_a_stream_without_a_size_has_a_usual_one() -> None:
 
 
 def test_only_rows_that_changed_are_written() -> None:
-    sheet = Sheet()
+    sheet = RecordedStream()
     terminal = Terminal(
         SafeStream(sheet), TerminalCapabilities(is_interactive=True), lambda: (80, 24)
     )
@@ -110,7 +110,7 @@ def test_only_rows_that_changed_are_written() -> None:
 
 
 def test_a_picture_that_is_the_same_is_not_written() -> None:
-    sheet = Sheet()
+    sheet = RecordedStream()
     terminal = Terminal(
         SafeStream(sheet), TerminalCapabilities(is_interactive=True), lambda: (80, 24)
     )
@@ -133,7 +133,7 @@ def test_a_picture_that_is_the_same_is_not_written() -> None:
     ],
 )
 def test_a_picture_takes_the_place_of_another(before: list[str], after: list[str]) -> None:
-    sheet, vt = Sheet(), Vt()
+    sheet, vt = RecordedStream(), VirtualTerminal()
     vt.feed("$ tidegate\r\n")
     terminal = Terminal(
         SafeStream(sheet), TerminalCapabilities(is_interactive=True), lambda: (80, 24)
@@ -148,7 +148,7 @@ def test_a_picture_takes_the_place_of_another(before: list[str], after: list[str
 
 
 def test_a_picture_at_the_bottom_of_a_full_screen_scrolls_once() -> None:
-    sheet, vt = Sheet(), Vt(lines=5)
+    sheet, vt = RecordedStream(), VirtualTerminal(lines=5)
     vt.feed("".join(f"line {number}\r\n" for number in range(5)))
     terminal = Terminal(
         SafeStream(sheet), TerminalCapabilities(is_interactive=True), lambda: (80, 5)

@@ -8,17 +8,17 @@ import pytest
 
 from tests.support.recorded_wording import RecordedWording
 from tests.support.terminal_program import TerminalProgram, on_terminal
-from tests.support.virtual_terminal import Vt
+from tests.support.virtual_terminal import VirtualTerminal
 
 PROGRAM = "tests.support.screen_program"
 CTRL_C, CTRL_Z = "\x03", "\x1a"
 
 
-def waits(vt: Vt) -> bool:
+def waits(vt: VirtualTerminal) -> bool:
     return "Deployment default/web  0 " in vt.text
 
 
-def fills(vt: Vt, columns: int) -> bool:
+def fills(vt: VirtualTerminal, columns: int) -> bool:
     """Whether the picture is as wide as it may be."""
     return any(row.startswith("✓ wave 0") and len(row) == columns - 1 for row in vt.screen)
 

@@ -122,17 +122,17 @@ def test_a_second_run_writes_no_status(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
 ) -> None:
     is_argo = kind is APPLICATION
-    home = "argocd" if is_argo else "flux-system"
+    user_home = "argocd" if is_argo else "flux-system"
     cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     made = (three_levels if is_argo else a_chain)(tmp_path / "platform")
     cluster.sync(made.root)
-    before, events = cluster.versions(kind, home), list_results(cluster, home)
+    before, events = cluster.versions(kind, user_home), list_results(cluster, user_home)
 
     again = cluster.sync(made.root)
 
     wording(line for line in again.stdout.splitlines() if "  rollout  " in line)
-    assert cluster.versions(kind, home) == before
-    assert list_results(cluster, home) == events
+    assert cluster.versions(kind, user_home) == before
+    assert list_results(cluster, user_home) == events
 
 
 def test_a_new_revision_is_in_every_status_and_in_the_history_of_what_changed(

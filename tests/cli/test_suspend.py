@@ -150,7 +150,9 @@ async def test_who_resumes_one_waits_until_its_controller_has_come_up_with_it(
     flux = a_controller({"app": "kustomize-controller"})
     web = kustomization("web", "./web", suspend=True)
     async with served_cluster(tmp_path, flux, web) as cluster:
-        late = await cluster.run("flux", "resume", "ks", "web", "--timeout", "1s", "-C", made.root)
+        timed_out = await cluster.run(
+            "flux", "resume", "ks", "web", "--timeout", "1s", "-C", made.root
+        )
         await cluster.run("flux", "suspend", "ks", "web", "-C", made.root)
         at_once = await cluster.run("flux", "resume", "ks", "web", "--no-wait", "-C", made.root)
         await cluster.run("flux", "suspend", "ks", "web", "-C", made.root)
@@ -159,8 +161,8 @@ async def test_who_resumes_one_waits_until_its_controller_has_come_up_with_it(
             ran = await cluster.run(*resume)
             document = await cluster.run(*resume, "-o", "json")
 
-    assert late.code == 8, late.stderr
-    assert "✗ context deadline exceeded" in late.stderr
+    assert timed_out.code == 8, timed_out.stderr
+    assert "✗ context deadline exceeded" in timed_out.stderr
     assert at_once.code == 0, at_once.stderr
     assert "◎ waiting" not in at_once.stderr
     assert ran.code == 0, ran.stderr

@@ -15,7 +15,7 @@ ESCAPE = "\x1b"
 WAVES = ["wave -3", "wave -2", "wave -1", "wave 0", "wave 1"]
 
 
-def deeds(text: str, word: str) -> list[str]:
+def changes(text: str, word: str) -> list[str]:
     """The waves of which a word is told, in the order of the lines."""
     lines = (line for line in text.splitlines() if line[20:].startswith(f"{word} "))
     return [line[11:20].strip() for line in lines]
@@ -29,8 +29,8 @@ def test_the_first_example_rolls_out_wave_by_wave(wording: RecordedWording) -> N
     ran = tidegate("sync", FIRST, "--sandbox")
 
     assert ran.returncode == 0, ran.stderr
-    assert deeds(ran.stdout, "applied") == WAVES
-    assert deeds(ran.stdout, "passed") == [*WAVES, "rollout"]
+    assert changes(ran.stdout, "applied") == WAVES
+    assert changes(ran.stdout, "passed") == [*WAVES, "rollout"]
     lines = [line[11:].split() for line in ran.stdout.splitlines()]
     order = [words[2] for words in lines if words[0] == "wave" and words[2] != "waiting"]
     assert order == ["applied", "passed"] * len(WAVES)
@@ -133,13 +133,15 @@ def test_a_dry_run_shows_the_plan_and_begins_nothing() -> None:
 def test_waves_that_are_ignored_are_one_wave(
     tmp_path: Path,
 ) -> None:
-    unit = write_unit(tmp_path / "unit", late=config_map("late", wave="5"), soon=config_map("soon"))
+    unit = write_unit(
+        tmp_path / "unit", later=config_map("late", wave="5"), soon=config_map("soon")
+    )
 
     waves = tidegate("sync", unit, "--sandbox").stdout
     at_once = tidegate("sync", unit, "--sandbox", "--ignore-waves").stdout
 
-    assert deeds(waves, "applied") == ["wave 0", "wave 5"]
-    assert deeds(at_once, "applied") == ["wave 0"]
+    assert changes(waves, "applied") == ["wave 0", "wave 5"]
+    assert changes(at_once, "applied") == ["wave 0"]
 
 
 def test_what_comes_after_a_failure_is_named_as_not_yet_applied(tmp_path: Path) -> None:
@@ -149,7 +151,7 @@ def test_what_comes_after_a_failure_is_named_as_not_yet_applied(tmp_path: Path) 
     ran = tidegate("sync", FIRST, "--sandbox", "--scenario", scenario)
 
     assert ran.returncode == 4, ran.stdout + ran.stderr
-    assert deeds(ran.stdout, "applied") == WAVES[:3]
+    assert changes(ran.stdout, "applied") == WAVES[:3]
     assert any(
         "wave 0:" in line and "Service default/shop, Deployment default/shop" in line
         for line in ran.stdout.splitlines()

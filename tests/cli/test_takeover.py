@@ -10,7 +10,7 @@ from tests.cli.test_statuses import a_chain
 from tests.support.persistent_sandbox import APPLICATION, KUSTOMIZATION, PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import setting, three_levels
-from tests.support.tidegate_command import Ran
+from tests.support.tidegate_command import CommandResult
 from tests.support.unit_conditions import condition
 from tidegate.controllers import takeover
 from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
@@ -31,7 +31,7 @@ def a_controller(labels: dict[str, str]) -> JsonObject:
     return {**kind, "metadata": metadata, "spec": spec}
 
 
-def notes_of(ran: Ran) -> list[str]:
+def notes_of(ran: CommandResult) -> list[str]:
     """The notes of a command that have no code."""
     return [line for line in ran.stderr.splitlines() if line.startswith("note: ")]
 

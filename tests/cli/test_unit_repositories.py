@@ -60,8 +60,10 @@ spec:
 
 def test_a_source_is_the_one_beside_a_unit_and_not_its_namesake_elsewhere(tmp_path: Path) -> None:
     for name in ("ours", "theirs"):
-        home = write_unit(tmp_path / name / "clusters" / "home", sync=SOURCE_OF.format(name=name))
-        write_unit(home, config=config_map(name))
+        user_home = write_unit(
+            tmp_path / name / "clusters" / "home", sync=SOURCE_OF.format(name=name)
+        )
+        write_unit(user_home, config=config_map(name))
     (tmp_path / ".git").mkdir()
 
     ran = tidegate("units", tmp_path / "ours", "--offline")

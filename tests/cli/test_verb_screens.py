@@ -101,15 +101,15 @@ def typed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """What each verb writes into a terminal of so many columns."""
-    home, room = tmp_path_factory.mktemp("screens"), request.param
+    user_home, room = tmp_path_factory.mktemp("screens"), request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TERM", "dumb")
         prints: Json = {"effect": "prints", "lines": ["begun"]}
         given = namespace("shop")
         cluster = PersistentSandbox.make(
-            home, patch, given, failing=["prepare"], behaviours=[prints]
+            user_home, patch, given, failing=["prepare"], behaviours=[prints]
         )
-        root = a_platform(home / "platform").root
+        root = a_platform(user_home / "platform").root
         ran = cluster.sync(root, "--repo-map", f"{URL}={root}")
         assert ran.code == 4, ran.stdout + ran.stderr
         yield (

@@ -50,7 +50,9 @@ def one_app(root: Path) -> Repository:
 async def test_wait_shows_changes_and_ends_when_all_is_healthy(tmp_path: Path) -> None:
     made = one_app(tmp_path / "platform")
     async with served_cluster(tmp_path) as cluster:
-        late = await cluster.run("argocd", "app", "wait", "red", "--timeout", "1s", "-C", made.root)
+        timed_out = await cluster.run(
+            "argocd", "app", "wait", "red", "--timeout", "1s", "-C", made.root
+        )
         async with cluster.typing(
             "argocd", "app", "wait", "red", "--sync", "-C", made.root
         ) as typed:
@@ -63,8 +65,8 @@ async def test_wait_shows_changes_and_ends_when_all_is_healthy(tmp_path: Path) -
             "argocd", "app", "wait", "--all", "--timeout", "1s", "-C", made.root
         )
 
-    assert late.code == 8
-    assert 'timed out (1s) waiting for app "red" match desired state' in late.stderr
+    assert timed_out.code == 8
+    assert 'timed out (1s) waiting for app "red" match desired state' in timed_out.stderr
     assert synced.code == 0, synced.stdout + synced.stderr
     assert ran.code == 0, ran.stdout + ran.stderr
     assert ran.stdout.splitlines()[-1].startswith("argocd/red  Synced  ")
@@ -189,7 +191,7 @@ def test_a_shell_completes_paths_by_itself(verb: str) -> None:
         ("flux get ", ["kustomizations", "helmreleases", "sources", "gitrepositories", "all"]),
         ("flux get ks m", ["metrics"]),
         ("flux get sources ", ["flux-system"]),
-        ("approve s", ["shop"]),
+        ("approve --unit s", ["shop"]),
         ("logs --unit d", ["database"]),
         ("logs --unit ks/me", ["ks/metrics"]),
         ("trace dep", ["deployment"]),

@@ -24,16 +24,16 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(params=["sandbox", "served", pytest.param("kube", marks=pytest.mark.kube)])
-def where(request: pytest.FixtureRequest) -> str:
+def world_kind(request: pytest.FixtureRequest) -> str:
     """Which world. A served one is a simulated cluster as its clients see it over HTTP."""
     return str(request.param)
 
 
 @pytest.fixture
-def watching(where: str) -> Ms:
+def watching(world_kind: str) -> Ms:
     """How long a watch lasts: so short that it ends in a test. The time of a served world is
     quick."""
-    return Ms(SECOND if where == "served" else 5 * SECOND)
+    return Ms(SECOND if world_kind == "served" else 5 * SECOND)
 
 
 @pytest.fixture
@@ -46,14 +46,16 @@ def sandbox() -> Sandbox:
 
 @pytest.fixture
 async def world(
-    where: str, watching: Ms, sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest
+    world_kind: str, watching: Ms, sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest
 ) -> AsyncIterator[World]:
     """The world that the promise is asked of."""
-    if where == "sandbox":
+    if world_kind == "sandbox":
         yield sandbox
         return
-    if where == "served":
-        async with served_world(sandbox, home=tmp_path, pace=5, watching=watching) as world:
+    if world_kind == "served":
+        async with served_world(
+            sandbox, state_directory=tmp_path, pace=5, watching=watching
+        ) as world:
             yield world
         return
     plane = request.getfixturevalue("plane")
@@ -67,9 +69,9 @@ async def world(
 async def client(world: World) -> ClusterClient:
     """A client at a line, in a namespace of the test's own."""
     name = f"promise-{next(_numbers)}"
-    exchange = Dispatcher(ResilientWorld(world))
-    require_live(await ClusterClient(exchange).create(a_namespace(name)))
-    return ClusterClient(exchange, namespace=name)
+    dispatcher = Dispatcher(ResilientWorld(world))
+    require_live(await ClusterClient(dispatcher).create(a_namespace(name)))
+    return ClusterClient(dispatcher, namespace=name)
 
 
 @pytest.fixture
@@ -80,10 +82,10 @@ def bare(world: World, client: ClusterClient) -> ClusterClient:
 
 @pytest.fixture
 async def printing(
-    where: str, sandbox: Sandbox, request: pytest.FixtureRequest
+    world_kind: str, sandbox: Sandbox, request: pytest.FixtureRequest
 ) -> AsyncIterator[PrintingPod]:
     """Makes pods that print."""
-    if where != "kube":
+    if world_kind != "kube":
         yield in_a_sandbox(sandbox)
         return
     plane = request.getfixturevalue("plane")

@@ -30,7 +30,7 @@ STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
 LABELS: JsonObject = {"matchLabels": {"app": "web"}}
 
 
-class Said(NamedTuple):
+class ExpectedEvent(NamedTuple):
     """An Event about an object: its type, its reason, and how its message ends."""
 
     type: str
@@ -49,7 +49,7 @@ class Fact(NamedTuple):
     kind: Kind
     phase: str = ""
     condition: tuple[str, str, str, str] = ("", "", "", "")
-    event: Said | None = None
+    event: ExpectedEvent | None = None
 
 
 def a_pod(name: str = "web", **spec: Json) -> JsonObject:
@@ -84,12 +84,14 @@ NO_BUILDER = (
     "is forbidden: error looking up service account {namespace}/builder: "
     'serviceaccount "builder" not found'
 )
-FAILED_CREATE = Said("Warning", "FailedCreate", NO_BUILDER)
+FAILED_CREATE = ExpectedEvent("Warning", "FailedCreate", NO_BUILDER)
 REPLICA_FAILURE = ("ReplicaFailure", "True", "FailedCreate", NO_BUILDER)
 UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
 NO_CLAIM = '0/1 nodes are available: persistentvolumeclaim "disk" not found. not found'
-NO_CLASS = Said("Warning", "ProvisioningFailed", 'storageclass.storage.k8s.io "missing" not found')
-NO_CONSUMER = Said(
+NO_CLASS = ExpectedEvent(
+    "Warning", "ProvisioningFailed", 'storageclass.storage.k8s.io "missing" not found'
+)
+NO_CONSUMER = ExpectedEvent(
     "Normal", "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
 )
 
@@ -100,7 +102,7 @@ def refused(kind: Kind, body: JsonObject) -> Fact:
 
 def unscheduled(name: str, message: str, *given: JsonObject) -> Fact:
     condition = ("PodScheduled", "False", "Unschedulable", message)
-    event = Said("Warning", "FailedScheduling", message)
+    event = ExpectedEvent("Warning", "FailedScheduling", message)
     return Fact(name, (*given, a_pod_with_claim()), POD, "Pending", condition, event)
 
 
@@ -189,7 +191,7 @@ def is_about(event: JsonObject, fact: Fact) -> bool:
     return involved == (fact.kind.name, "web")
 
 
-def is_said(text: Said, event: JsonObject, namespace: str) -> bool:
+def is_said(text: ExpectedEvent, event: JsonObject, namespace: str) -> bool:
     words = (get_text(event, "type"), get_text(event, "reason"))
     ending = text.message.format(namespace=namespace)
     return words == (text.type, text.reason) and get_text(event, "message").endswith(ending)

@@ -147,11 +147,11 @@ async def test_status_of_a_definition_s_kind_is_its_own_subresource(client: Clus
 
     status: JsonObject = {**a_gate(kind.group), "status": {"open": True}}
     through = await client.apply(status, subresource="status", manager="operator", force=True)
-    beside = await client.apply({**a_gate(kind.group), "status": {"open": False}}, force=True)
+    both = await client.apply({**a_gate(kind.group), "status": {"open": False}}, force=True)
 
     assert at(require_body(through), "status", "open") is True
     assert require_live(through).generation == 1
-    assert at(require_body(beside), "status", "open") is True
+    assert at(require_body(both), "status", "open") is True
     assert require_live(await client.get(ref)).generation == 1
 
 
@@ -167,13 +167,13 @@ async def test_deleting_a_definition_takes_its_instances_along(client: ClusterCl
 
 
 async def test_a_watch_of_a_kind_that_nobody_serves_says_so(client: ClusterClient) -> None:
-    ticket = client.watch(Selection(Kind(group_of(client), "v1", "Gate"), client.namespace))
+    request_id = client.watch(Selection(Kind(group_of(client), "v1", "Gate"), client.namespace))
 
-    facts = await client.until(lambda fact: isinstance(fact, WatchEnded))
+    messages = await client.until(lambda message: isinstance(message, WatchEnded))
 
-    ended = facts[-1]
+    ended = messages[-1]
     assert isinstance(ended, WatchEnded)
-    assert ended.request_id == ticket
+    assert ended.request_id == request_id
     assert isinstance(ended.outcome, NotServed)
 
 
@@ -182,12 +182,12 @@ async def test_a_version_from_before_a_kind_was_served_is_expired(
 ) -> None:
     kind = await a_served_gate(client)
 
-    ticket = bare.watch(Selection(kind, client.namespace), since="1")
-    facts = await bare.until(lambda fact: isinstance(fact, WatchEnded))
+    request_id = bare.watch(Selection(kind, client.namespace), since="1")
+    messages = await bare.until(lambda message: isinstance(message, WatchEnded))
 
-    ended = facts[-1]
+    ended = messages[-1]
     assert isinstance(ended, WatchEnded)
-    assert ended.request_id == ticket
+    assert ended.request_id == request_id
     assert isinstance(ended.outcome, Expired)
 
 
@@ -196,10 +196,10 @@ async def test_a_line_that_asks_from_an_expired_version_lists_again(client: Clus
     require_live(await client.apply(a_gate(kind.group)))
 
     client.watch(Selection(kind, client.namespace), since="1")
-    facts = await client.until(
-        lambda fact: isinstance(fact, WatchEvent) and fact.live.ref.kind == kind
+    messages = await client.until(
+        lambda message: isinstance(message, WatchEvent) and message.live.ref.kind == kind
     )
 
-    added = facts[-1]
+    added = messages[-1]
     assert isinstance(added, WatchEvent)
     assert added.live.ref.name == "north"

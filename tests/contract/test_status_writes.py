@@ -79,10 +79,10 @@ async def test_an_annotation_counts_as_spec_of_a_deployment_unless_it_comes_thro
     ref = require_live(await client.create(a_deployment(replicas=0))).ref
 
     through = require_live(await client.patch(ref, NOTES, subresource="status"))
-    beside = require_live(await client.patch(ref, {"metadata": {"annotations": {"new": "other"}}}))
+    both = require_live(await client.patch(ref, {"metadata": {"annotations": {"new": "other"}}}))
     label = require_live(await client.patch(ref, {"metadata": {"labels": {"new": "label"}}}))
 
-    assert (through.generation, beside.generation, label.generation) == (1, 2, 2)
+    assert (through.generation, both.generation, label.generation) == (1, 2, 2)
 
 
 async def test_an_annotation_does_not_count_as_spec_of_other_kinds(client: ClusterClient) -> None:

@@ -71,9 +71,9 @@ class Site:
             "metadata": {"name": name},
         }
         async with real_world(kubeconfig=kubeconfig) as world:
-            exchange = Dispatcher(ResilientWorld(world, idle_timeout=quiet))
-            require_live(await ClusterClient(exchange).apply(namespace))
-            yield ClusterClient(exchange, namespace=name)
+            dispatcher = Dispatcher(ResilientWorld(world, idle_timeout=quiet))
+            require_live(await ClusterClient(dispatcher).apply(namespace))
+            yield ClusterClient(dispatcher, namespace=name)
 
 
 def a_config_map(name: str = "web", **data: str) -> dict[str, Json]:

@@ -20,7 +20,7 @@ class Case(NamedTuple):
     """A body, the same with another value at one place, and what becomes of the object."""
 
     name: str
-    fate: DiffAction
+    action: DiffAction
     body: JsonObject
     changed: JsonObject
 
@@ -35,13 +35,13 @@ def _read_case(row: JsonObject) -> Case:
     body = get_mapping(row, "body")
     changed = copy.deepcopy(body)
     *way, last = get_list(row, "at")
-    spot: Json = changed
+    parent: Json = changed
     for step in way:
-        spot = at(spot, step if isinstance(step, int) else str(step))
-    if isinstance(spot, list) and isinstance(last, int):
-        spot[last : last + 1] = [row["value"]] if "value" in row else []
-    elif isinstance(spot, dict) and isinstance(last, str):
-        spot.pop(last, None)
-        spot.update({last: row["value"]} if "value" in row else {})
+        parent = at(parent, step if isinstance(step, int) else str(step))
+    if isinstance(parent, list) and isinstance(last, int):
+        parent[last : last + 1] = [row["value"]] if "value" in row else []
+    elif isinstance(parent, dict) and isinstance(last, str):
+        parent.pop(last, None)
+        parent.update({last: row["value"]} if "value" in row else {})
     assert changed != body, row["name"]
     return Case(str(row["name"]), DiffAction(str(row["becomes"])), body, changed)

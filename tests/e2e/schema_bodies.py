@@ -242,10 +242,10 @@ BUILT_IN_BODIES: tuple[JsonObject, ...] = (
 )
 
 
-class Spoiling(NamedTuple):
+class BodyMutation(NamedTuple):
     """One thing done to a body: at the place of this number, counted round."""
 
-    deed: str
+    mutation: str
     place: int
     value: Json
 
@@ -256,13 +256,13 @@ LISTS: list[Json] = [[], ["x"], [None], [{"zzz": 1}], [{"name": "a"}]]
 MAPS: list[Json] = [{}, {"zzz": 1}, {"name": "a"}]
 VALUES = (*SCALARS, *LISTS, *MAPS)
 SPOILINGS = st.lists(
-    st.builds(Spoiling, st.sampled_from(DEEDS), st.integers(0, 9999), st.sampled_from(VALUES)),
+    st.builds(BodyMutation, st.sampled_from(DEEDS), st.integers(0, 9999), st.sampled_from(VALUES)),
     min_size=1,
     max_size=3,
 )
 
 
-def spoiled(body: JsonObject, spoilings: list[Spoiling]) -> JsonObject:
+def spoiled(body: JsonObject, spoilings: list[BodyMutation]) -> JsonObject:
     """The body with these done to its spec or its data; the body itself stays as it is."""
     parts: Json = {name: part for name, part in body.items() if name not in _head()}
     for spoiling in spoilings:
@@ -292,25 +292,25 @@ def _paths(value: Json, start: Path = ()) -> Iterator[Path]:
             yield from _paths(item, (*start, place))
 
 
-def _done(value: Json, path: Path, spoiling: Spoiling) -> Json:
+def _done(value: Json, path: Path, spoiling: BodyMutation) -> Json:
     step, rest = path[0], path[1:]
     if isinstance(value, dict) and isinstance(step, str):
         parts = dict(value)
         if rest:
             parts[step] = _done(value[step], rest, spoiling)
-        elif spoiling.deed == "drop":
+        elif spoiling.mutation == "drop":
             del parts[step]
         else:
-            parts["zzz" if spoiling.deed == "add" else step] = spoiling.value
+            parts["zzz" if spoiling.mutation == "add" else step] = spoiling.value
         return parts
     assert isinstance(value, list)
     assert isinstance(step, int)
     items = list(value)
     if rest:
         items[step] = _done(value[step], rest, spoiling)
-    elif spoiling.deed == "drop":
+    elif spoiling.mutation == "drop":
         del items[step]
-    elif spoiling.deed == "repeat":
+    elif spoiling.mutation == "repeat":
         items.append(items[step])
     else:
         items[step] = spoiling.value

@@ -47,7 +47,7 @@ def make(who: str, namespace: str, config: Path, folder: Path) -> None:
         text = msgspec.json.encode(as_it_was(namespace)).decode()
         (chart / "templates" / "web.yaml").write_text(text)
         words = ("install", "web", str(chart), "--namespace", namespace)
-        ended = run_helm(find_helm(), *words, "--kubeconfig", str(config), home=folder)
+        ended = run_helm(find_helm(), *words, "--kubeconfig", str(config), user_home=folder)
         assert ended.returncode == 0, ended.stderr
         return
     tracked = {TRACKED: f"web:apps/Deployment:{namespace}/web"} if who == "argocd" else {}
@@ -62,28 +62,28 @@ def pods(config: Path, namespace: str) -> set[str]:
 
 
 @pytest.mark.parametrize("who", ["kubectl", "helm", "argocd"])
-async def test_what_somebody_else_brought_is_taken_over_and_no_pod_restarts(
+async def test_objects_of_another_tool_are_adopted_without_a_pod_restart(
     plane: ControlPlane, tmp_path: Path, who: str
 ) -> None:
-    config, home = plane.kubeconfig("admin"), f"adopted-{who}"
-    kubectl(config, "create", "namespace", home)
-    make(who, home, config, tmp_path)
-    wait = ("--for=condition=Available", "deployment/web", "-n", home, "--timeout=60s")
+    config, namespace = plane.kubeconfig("admin"), f"adopted-{who}"
+    kubectl(config, "create", "namespace", namespace)
+    make(who, namespace, config, tmp_path)
+    wait = ("--for=condition=Available", "deployment/web", "-n", namespace, "--timeout=60s")
     kubectl(config, "wait", *wait)
-    before = pods(config, home)
+    before = pods(config, namespace)
     repository = Repository(tmp_path / "platform")
-    repository.put("apps/web.yaml", application("web", "web", into=home))
+    repository.put("apps/web.yaml", application("web", "web", into=namespace))
     repository.put("web/all.yaml", deployment("web"))
     args = (repository.root, "--kubeconfig", config, "--timeout", "100s")
 
     ran = await Tidegate(tmp_path).run("sync", "--yes", *args)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    live = json.loads(kubectl(config, "get", "deployment", "web", "-n", home, "-o", "json"))
-    assert pods(config, home) == before != set()
+    live = json.loads(kubectl(config, "get", "deployment", "web", "-n", namespace, "-o", "json"))
+    assert pods(config, namespace) == before != set()
     assert get_value(live, "spec", "minReadySeconds") is None
     assert "team" not in get_mapping(live, "metadata", "labels")
-    assert live["metadata"]["annotations"][TRACKED] == f"web:apps/Deployment:{home}/web"
+    assert live["metadata"]["annotations"][TRACKED] == f"web:apps/Deployment:{namespace}/web"
     again = await Tidegate(tmp_path).run("sync", "--yes", *args, "-o", "json")
     assert again.code == 0
     assert events_of(again.stdout, "object.written") == []

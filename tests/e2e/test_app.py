@@ -9,14 +9,14 @@ import pytest
 from tests.e2e.test_statuses import WAVES, dev_applications, fleet
 from tests.support.live_statuses import commit
 from tests.support.repositories import application, deployment
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 from tests.support.unit_families import Fleet
 
 __all__ = ["fleet"]
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 
-async def run(fleet: Fleet, verb: str, *words: str) -> Ran:
+async def run(fleet: Fleet, verb: str, *words: str) -> CommandResult:
     root, *target = fleet.words
     user = Tidegate(fleet.repository.root.parent)
     return await user.run("argocd", "app", verb, *words, "-C", str(root), *map(str, target))
@@ -29,7 +29,7 @@ async def rolled_out(fleet: Fleet) -> None:
     assert ran.code == 0, ran.stdout + ran.stderr
 
 
-async def test_all_of_them_are_listed_with_their_waves_and_how_they_stand(fleet: Fleet) -> None:
+async def test_app_list_shows_applications_with_their_wave_and_status(fleet: Fleet) -> None:
     await rolled_out(fleet)
 
     ran = await run(fleet, "list")
@@ -42,7 +42,7 @@ async def test_all_of_them_are_listed_with_their_waves_and_how_they_stand(fleet:
     assert by_name == {name: [str(wave), "Synced", "Healthy"] for name, wave in WAVES.items()}
 
 
-async def test_one_is_shown_with_its_resources_and_what_was_done_before(fleet: Fleet) -> None:
+async def test_app_get_shows_resources_and_history(fleet: Fleet) -> None:
     await rolled_out(fleet)
 
     got = await run(fleet, "get", "fineract")
@@ -65,7 +65,7 @@ SIX = {**WAVES, "redis": 1, "community-app": 2}
 """Six Applications in four waves."""
 
 
-async def test_six_in_four_waves_are_rolled_out_in_order_and_deleted_the_other_way(
+async def test_six_applications_in_four_waves_are_synced_in_order_and_deleted_in_reverse(
     fleet: Fleet,
 ) -> None:
     dev_applications(fleet.repository)

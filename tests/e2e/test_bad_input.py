@@ -42,24 +42,24 @@ def a_free_port() -> int:
         return port
 
 
-async def test_a_server_that_is_not_there(site: Site) -> None:
+async def test_an_unreachable_server(site: Site) -> None:
     error = await error_of(site.kubeconfig(url=f"https://127.0.0.1:{a_free_port()}"))
 
     assert error.code == "cluster.unreachable"
     assert "127.0.0.1" in error.problem
 
 
-async def test_a_name_that_nobody_knows(site: Site) -> None:
+async def test_an_unknown_host_name(site: Site) -> None:
     error = await error_of(site.kubeconfig(url="https://no-such-host.invalid:6443"))
 
     assert error.code == "cluster.unknown-host"
     assert "no-such-host.invalid" in error.problem
 
 
-async def test_an_authority_that_did_not_sign_the_server(site: Site, tmp_path: Path) -> None:
-    home = tmp_path / "other"
-    home.mkdir()
-    other = Authority(home)
+async def test_a_certificate_of_an_unknown_authority(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "other"
+    folder.mkdir()
+    other = Authority(folder)
 
     error = await error_of(site.kubeconfig(cluster={"certificate-authority": str(other.ca)}))
 
@@ -67,21 +67,21 @@ async def test_an_authority_that_did_not_sign_the_server(site: Site, tmp_path: P
     assert "certificate" in error.problem
 
 
-async def test_a_server_that_goes_by_another_name(site: Site) -> None:
+async def test_a_certificate_for_another_host_name(site: Site) -> None:
     error = await error_of(site.kubeconfig(cluster={"tls-server-name": "other.example.org"}))
 
     assert error.code == "cluster.untrusted"
     assert "other.example.org" in error.problem
 
 
-async def test_a_token_that_the_server_does_not_know(site: Site) -> None:
+async def test_an_invalid_token(site: Site) -> None:
     error = await error_of(site.kubeconfig(user={"token": "nonsense"}))
 
     assert error.code == "cluster.unauthorized"
     assert "nonsense" not in str(error)
 
 
-async def test_a_client_certificate_that_has_expired(site: Site) -> None:
+async def test_an_expired_client_certificate(site: Site) -> None:
     then = datetime.now(UTC) - timedelta(days=2)
     certificate, key = site.plane.client_certificate("alice", (), then - timedelta(days=1), then)
     user: dict[str, Json] = {"client-certificate": str(certificate), "client-key": str(key)}
@@ -92,7 +92,7 @@ async def test_a_client_certificate_that_has_expired(site: Site) -> None:
     assert f"{then:%Y-%m-%d}" in error.problem
 
 
-async def test_a_plugin_that_is_not_installed(site: Site) -> None:
+async def test_a_missing_credential_plugin(site: Site) -> None:
     user: dict[str, Json] = {
         "exec": {
             "apiVersion": "client.authentication.k8s.io/v1",
@@ -108,14 +108,14 @@ async def test_a_plugin_that_is_not_installed(site: Site) -> None:
     assert "get it from your platform team" in error.hint
 
 
-async def test_a_context_that_is_not_there(site: Site) -> None:
+async def test_an_unknown_context(site: Site) -> None:
     error = await error_of(site.kubeconfig(), context="prod")
 
     assert "prod" in error.problem
     assert "test" in error.hint
 
 
-async def test_a_kubeconfig_that_is_not_yaml(tmp_path: Path) -> None:
+async def test_an_invalid_kubeconfig(tmp_path: Path) -> None:
     broken = tmp_path / "config"
     broken.write_text("apiVersion: v1\nclusters: [\n")
 
@@ -125,7 +125,7 @@ async def test_a_kubeconfig_that_is_not_yaml(tmp_path: Path) -> None:
     assert error.location.line
 
 
-async def test_an_address_that_is_no_api_server(site: Site) -> None:
+async def test_an_address_that_is_not_an_api_server(site: Site) -> None:
     certificate, key = site.plane.authority.for_server("no-api-server", names=["127.0.0.1"])
     async with LogEndpoint(certificate, key).running() as endpoint:
         error = await error_of(site.kubeconfig(url=f"https://127.0.0.1:{endpoint.port}"))
@@ -133,7 +133,7 @@ async def test_an_address_that_is_no_api_server(site: Site) -> None:
     assert error.code == "cluster.foreign"
 
 
-async def test_what_is_forbidden_names_the_deed_and_the_user(site: Site) -> None:
+async def test_a_forbidden_request_names_the_verb_and_the_user(site: Site) -> None:
     kubeconfig = site.kubeconfig(user={"token": site.plane.token("guest")})
     async with real_world(kubeconfig=kubeconfig) as world:
         outcome = await ClusterClient(Dispatcher(ResilientWorld(world))).create(a_config_map())

@@ -11,7 +11,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.support.builders import make_object
-from tests.support.canaries import CANARY, LAIRS, leaks, run_in
+from tests.support.canaries import CANARY, SECRET_PLACES, leaks, run_in
 from tests.support.canary_search import is_in, left_in
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.worlds import real_world
@@ -21,7 +21,7 @@ from tidegate.world.resilient import ResilientWorld
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 
-FILES = [name for name, lair in LAIRS.items() if not lair.kubeconfig]
+FILES = [name for name, secret_place in SECRET_PLACES.items() if not secret_place.kubeconfig]
 VERBS = ("sync", "plan", "sync-json", "status", "journal", "delete")
 
 
@@ -51,18 +51,18 @@ async def left_behind(plane: ControlPlane) -> list[bytes]:
         return await left_in(ClusterClient(Dispatcher(ResilientWorld(world))))
 
 
-def test_no_run_on_a_server_lets_the_canary_out(plane: ControlPlane, tmp_path: Path) -> None:
-    names = {lair: f"canary-{place}" for place, lair in enumerate(FILES)}
+def test_no_run_on_a_server_leaks_a_secret_value(plane: ControlPlane, tmp_path: Path) -> None:
+    names = {secret_place: f"canary-{place}" for place, secret_place in enumerate(FILES)}
     asyncio.run(make_namespaces(plane, [*names.values()]))
     seen: list[str] = []
     brought = 0
 
-    for place, lair in enumerate(FILES):
-        config = own_kubeconfig(plane, names[lair])
+    for place, secret_place in enumerate(FILES):
+        config = own_kubeconfig(plane, names[secret_place])
         for verb in (VERBS[place % 2 * 2], VERBS[1 + 2 * (place % 3)]):
-            folder = tmp_path / lair / verb
-            run = run_in(folder, replace(LAIRS[lair], kubeconfig=config), verb)
-            seen += [f"{lair} {verb}: {where}" for where in leaks(run, folder)]
+            folder = tmp_path / secret_place / verb
+            run = run_in(folder, replace(SECRET_PLACES[secret_place], kubeconfig=config), verb)
+            seen += [f"{secret_place} {verb}: {location}" for location in leaks(run, folder)]
             brought += verb.startswith("sync") and run.code == 0
 
     assert seen == []

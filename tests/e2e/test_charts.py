@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.harbour import ROOT, Harbour, open_harbour
+from tests.e2e.namespace_stage import ROOT, NamespaceStage, open_namespace
 from tests.e2e.output import lines_with
 from tests.support.recorded_wording import RecordedWording
 
@@ -24,7 +24,7 @@ MIGRATES = ("--set", "migration.enabled=true")
 NEXT = (*MIGRATES, "--set", "image.tag=v2")
 
 
-class Deed(NamedTuple):
+class AuditedWrite(NamedTuple):
     """A write of the command."""
 
     verb: str
@@ -45,78 +45,78 @@ def bare_plane() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(params=["laravel", "yii2", "wordpress-bedrock"])
-async def harbour(
+async def stage(
     request: pytest.FixtureRequest, bare_plane: ControlPlane, tmp_path: Path
-) -> AsyncIterator[Harbour]:
+) -> AsyncIterator[NamespaceStage]:
     chart = ROOT / "charts" / str(request.param)
     scenario = chart / "given.yaml"
-    async with open_harbour(bare_plane, tmp_path, files=chart, scenario=scenario) as opened:
+    async with open_namespace(bare_plane, tmp_path, files=chart, scenario=scenario) as opened:
         yield opened
 
 
-def deeds(harbour: Harbour, *, after: int = 0) -> list[Deed]:
+def entries(stage: NamespaceStage, *, after: int = 0) -> list[AuditedWrite]:
     """What the command wrote in its namespace, in order, without the first so many."""
-    return [Deed(*item) for item in harbour.here(harbour.writes())[after:]]
+    return [AuditedWrite(*item) for item in stage.here(stage.writes())[after:]]
 
 
-def assert_in_order(harbour: Harbour, written: list[Deed]) -> None:
+def assert_in_order(stage: NamespaceStage, written: list[AuditedWrite]) -> None:
     """Waves came one after another, each behind what the one before it had to become."""
-    waves = [deed.wave for deed in written]
+    waves = [entry.wave for entry in written]
     assert waves == sorted(waves)
     for wave in sorted(set(waves))[:-1]:
-        behind = next(deed for deed in written if deed.wave > wave)
-        for deed in written:
-            if deed.wave == wave and deed.name.startswith(GATES):
-                assert harbour.settled(deed.name) < behind.at, (deed.name, behind.name)
+        behind = next(entry for entry in written if entry.wave > wave)
+        for entry in written:
+            if entry.wave == wave and entry.name.startswith(GATES):
+                assert stage.settled(entry.name) < behind.at, (entry.name, behind.name)
 
 
-async def test_a_chart_comes_in_order_is_upgraded_once_and_goes_in_reverse(
-    harbour: Harbour,
+async def test_a_chart_is_applied_in_order_upgraded_once_and_deleted_in_reverse(
+    stage: NamespaceStage,
 ) -> None:
-    first = await harbour.run("sync", "--yes", *MIGRATES)
+    first = await stage.run("sync", "--yes", *MIGRATES)
 
     assert first.code == 0, first.stdout + first.stderr
-    brought = deeds(harbour)
-    assert_in_order(harbour, brought)
-    assert sorted({deed.wave for deed in brought}) == [-3, -2, -1, 0]
-    assert [deed.verb for deed in brought if deed.wave == -1] == ["patch"]
+    brought = entries(stage)
+    assert_in_order(stage, brought)
+    assert sorted({entry.wave for entry in brought}) == [-3, -2, -1, 0]
+    assert [entry.verb for entry in brought if entry.wave == -1] == ["patch"]
 
-    unchanged = await harbour.run("sync", "--yes", *MIGRATES)
+    unchanged = await stage.run("sync", "--yes", *MIGRATES)
 
     assert unchanged.code == 0, unchanged.stdout + unchanged.stderr
-    assert deeds(harbour, after=len(brought)) == []
+    assert entries(stage, after=len(brought)) == []
 
-    second = await harbour.run("sync", "--yes", *NEXT, "--prune")
+    second = await stage.run("sync", "--yes", *NEXT, "--prune")
 
     assert second.code == 0, second.stdout + second.stderr
-    changed = deeds(harbour, after=len(brought))
-    written = [deed for deed in changed if deed.verb != "delete"]
-    assert_in_order(harbour, written)
-    jobs = [deed.verb for deed in changed if deed.name.startswith("jobs/")]
+    changed = entries(stage, after=len(brought))
+    written = [entry for entry in changed if entry.verb != "delete"]
+    assert_in_order(stage, written)
+    jobs = [entry.verb for entry in changed if entry.name.startswith("jobs/")]
     assert sorted(jobs) == ["delete", "patch"]
 
-    removed = await harbour.run("delete", *NEXT, "--yes")
+    removed = await stage.run("delete", *NEXT, "--yes")
 
     assert removed.code == 0, removed.stdout + removed.stderr
-    gone = deeds(harbour, after=len(brought) + len(changed))
-    assert {deed.verb for deed in gone} == {"delete"}
-    assert list(dict.fromkeys(deed.wave for deed in gone)) == [0, -1, -2, -3]
+    gone = entries(stage, after=len(brought) + len(changed))
+    assert {entry.verb for entry in gone} == {"delete"}
+    assert list(dict.fromkeys(entry.wave for entry in gone)) == [0, -1, -2, -3]
     assert len(gone) == len(brought)
 
 
-async def test_a_migration_before_its_database_fails_and_both_are_named(
+async def test_a_failed_migration_before_its_database_names_both(
     bare_plane: ControlPlane, tmp_path: Path, wording: RecordedWording
 ) -> None:
     chart = ROOT / "charts" / "laravel"
     scenario = chart / "given.yaml"
     values = ("migration.hook=argocd", "migration.allowHookBeforeDatabase=true")
     options = [word for value in values for word in ("--set", value)]
-    async with open_harbour(bare_plane, tmp_path, files=chart, scenario=scenario) as harbour:
-        ran = await harbour.run(
+    async with open_namespace(bare_plane, tmp_path, files=chart, scenario=scenario) as stage:
+        ran = await stage.run(
             "sync", "--yes", *options, "--set", "migration.activeDeadlineSeconds=5"
         )
 
-    place = harbour.namespace
+    place = stage.namespace
     assert ran.code == 4, ran.stdout + ran.stderr
     (line,) = lines_with(ran.stdout, f"Secret {place}/shop-laravel-db-credentials ", "Database ")
     assert f"Database {place}/shop-laravel " in line

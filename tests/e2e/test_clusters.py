@@ -27,8 +27,8 @@ WHO: JsonObject = {
 }
 
 
-def is_whole(fact: Message) -> bool:
-    return isinstance(fact, Response | WatchEnded)
+def is_whole(message: Message) -> bool:
+    return isinstance(message, Response | WatchEnded)
 
 
 async def who_am_i(client: ClusterClient) -> tuple[Json, Json]:
@@ -61,7 +61,7 @@ async def a_reader(client: ClusterClient) -> None:
     require_live(await client.apply(binding))
 
 
-async def test_where_only_a_namespace_may_be_seen_only_that_is_watched(site: Site) -> None:
+async def test_a_user_with_access_to_one_namespace_watches_only_that_namespace(site: Site) -> None:
     guest_config = site.kubeconfig(user={"token": site.plane.token("guest")})
     async with (
         site.client(site.kubeconfig()) as client,
@@ -76,27 +76,29 @@ async def test_where_only_a_namespace_may_be_seen_only_that_is_watched(site: Sit
         )
 
         guest.watch(Selection(CONFIG_MAP, label_selector="test=yes"), within=(client.namespace,))
-        facts = await guest.until(is_whole)
+        messages = await guest.until(is_whole)
 
-    assert [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)] == ["seen"]
-    assert isinstance(facts[-1], Response)
+    assert [message.live.ref.name for message in messages if isinstance(message, WatchEvent)] == [
+        "seen"
+    ]
+    assert isinstance(messages[-1], Response)
 
 
-async def test_a_watch_of_what_may_not_be_seen_is_refused(site: Site) -> None:
+async def test_a_watch_without_permission_is_forbidden(site: Site) -> None:
     async with real_world(
         kubeconfig=site.kubeconfig(user={"token": site.plane.token("guest")})
     ) as world:
         guest = ClusterClient(Dispatcher(ResilientWorld(world)))
 
         guest.watch(Selection(CONFIG_MAP))
-        facts = await guest.until(is_whole)
+        messages = await guest.until(is_whole)
 
-    ended = facts[-1]
+    ended = messages[-1]
     assert isinstance(ended, WatchEnded)
     assert isinstance(ended.outcome, Forbidden)
 
 
-async def test_a_large_set_is_seen_whole_page_by_page(site: Site) -> None:
+async def test_a_long_list_is_read_page_by_page(site: Site) -> None:
     async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
         names = {f"m{number}" for number in range(1_200)}
         for name in sorted(names):
@@ -106,26 +108,28 @@ async def test_a_large_set_is_seen_whole_page_by_page(site: Site) -> None:
         client.watch(
             Selection(CONFIG_MAP, client.namespace, label_selector="test=yes", view=View.METADATA)
         )
-        facts = await client.until(is_whole)
+        messages = await client.until(is_whole)
 
-    assert {fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)} == names
+    assert {
+        message.live.ref.name for message in messages if isinstance(message, WatchEvent)
+    } == names
     assert len([seen for seen in site.proxy.seen if seen.endswith("/configmaps")]) >= 3
 
 
-async def test_an_object_of_a_megabyte_comes_through_a_watch(site: Site) -> None:
+async def test_a_watch_delivers_an_object_of_one_megabyte(site: Site) -> None:
     async with site.client(site.kubeconfig()) as client:
         client.watch(Selection(CONFIG_MAP, client.namespace, label_selector="test=yes"))
         await client.until(is_whole)
 
         require_live(await client.create(a_config_map("large", text="x" * 1_000_000)))
-        facts = await client.until(lambda fact: isinstance(fact, WatchEvent))
+        messages = await client.until(lambda message: isinstance(message, WatchEvent))
 
-    large = facts[-1]
+    large = messages[-1]
     assert isinstance(large, WatchEvent)
     assert len(large.live.body) > 1_000_000
 
 
-async def test_a_client_certificate_says_who_we_are(site: Site) -> None:
+async def test_a_client_certificate_authenticates(site: Site) -> None:
     certificate, key = site.plane.client_certificate("alice", ["system:masters", "shop"])
     user: dict[str, Json] = {"client-certificate": str(certificate), "client-key": str(key)}
 
@@ -137,7 +141,7 @@ async def test_a_client_certificate_says_who_we_are(site: Site) -> None:
     assert "shop" in groups
 
 
-async def test_a_plugin_gives_a_token(site: Site, tmp_path: Path) -> None:
+async def test_a_credential_plugin_provides_a_token(site: Site, tmp_path: Path) -> None:
     plugin = tmp_path / "plugin.py"
     plugin.write_text(
         "import json, os\n"
@@ -161,7 +165,7 @@ async def test_a_plugin_gives_a_token(site: Site, tmp_path: Path) -> None:
     assert name == "tidegate"
 
 
-async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
+async def test_impersonation_of_the_kubeconfig_is_used(site: Site) -> None:
     user: dict[str, Json] = {
         "token": site.plane.token("tidegate"),
         "as": "bob",
@@ -178,7 +182,7 @@ async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
     assert isinstance(refused, Forbidden)
 
 
-async def test_a_call_can_be_made_with_the_rights_of_another(site: Site) -> None:
+async def test_a_request_can_impersonate_another_user(site: Site) -> None:
     async with site.client(site.kubeconfig()) as client:
         guest = ClusterClient(
             client.world, namespace=client.namespace, identity=ImpersonatedUser(user="guest")
@@ -199,7 +203,7 @@ async def test_a_server_name_for_tls_may_differ_from_the_address(site: Site) -> 
     assert isinstance(outcome, Success)
 
 
-async def test_kinds_of_a_page_are_those_that_were_asked_for(site: Site) -> None:
+async def test_items_of_a_list_have_the_requested_kind(site: Site) -> None:
     async with site.client(site.kubeconfig()) as client:
         require_live(await client.apply(a_config_map()))
 

@@ -14,7 +14,7 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.test_statuses import IN_ORDER
 from tests.support.dialect_kinds import serve
-from tests.support.in_process_cli import Typed, type_in
+from tests.support.in_process_cli import CommandResult, type_in
 from tests.support.kubectl import kubectl
 from tests.support.live_statuses import commit
 from tests.support.repositories import (
@@ -71,11 +71,11 @@ def ours() -> list[str]:
     return sorted(result, key=lambda item: " delete " in item)
 
 
-def test_every_command_has_a_row_and_no_row_is_of_another() -> None:
+def test_the_page_has_one_row_for_each_command() -> None:
     assert set(rows()) == set(TYPED.read_text().splitlines())
 
 
-def test_every_row_says_what_to_type_or_what_to_do_instead() -> None:
+def test_each_row_has_a_command_or_an_alternative() -> None:
     for theirs, cells in rows().items():
         assert all(cells), theirs
         assert len(cells) == 1 or CODE.search(cells[0]), theirs
@@ -114,7 +114,7 @@ def a_platform(root: Path) -> Repository:
         made.put(
             f"{main}/{name}.yaml", kustomization(name, f"./gitops/{name}", after=after, into="")
         )
-    spaces = [namespace(home) for home in (*HOMES.values(), "fineract-dev")]
+    spaces = [namespace(name) for name in (*HOMES.values(), "fineract-dev")]
     made.put("gitops/infrastructure/all.yaml", *spaces, helm_release("cert-manager"))
     made.put("gitops/databases/all.yaml", helm_release("postgresql"), helm_release("redis"))
     made.put("gitops/apps/all.yaml", helm_release("authentik"))
@@ -135,7 +135,7 @@ def helm_release(name: str) -> JsonObject:
 
 @pytest.mark.kube
 @pytest.mark.timeout(400)
-def test_every_command_of_ours_does_what_the_page_says(
+def test_each_listed_command_has_the_documented_effect(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     root = a_platform(tmp_path / "platform").root
@@ -144,14 +144,14 @@ def test_every_command_of_ours_does_what_the_page_says(
         kubectl(cluster.kubeconfig("admin"), "create", "namespace", name)
     target = ("--kubeconfig", str(cluster.kubeconfig("tidegate")), "--context", "plane")
 
-    def typed(command: str) -> Typed:
+    def typed(command: str) -> CommandResult:
         words = tuple(shlex.split(command)[1:])
         option = ("-C",) if words[0] in ("argocd", "flux") else ()
         path = () if "." in words else (*option, str(root))
         writes = any(words[: len(written)] == written for written in WRITES)
         agreed = ("--yes", "--timeout", "100s") if writes else ()
-        where = () if words[:2] == OF_GIT else target
-        return type_in(*words, *path, *agreed, *where, folder=root, HOME=str(tmp_path))
+        target_flags = () if words[:2] == OF_GIT else target
+        return type_in(*words, *path, *agreed, *target_flags, folder=root, HOME=str(tmp_path))
 
     first = type_in("sync", ".", "--yes", *target, folder=root, HOME=str(tmp_path))
     assert first.code == 0, first.stdout + first.stderr

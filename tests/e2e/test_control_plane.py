@@ -73,7 +73,7 @@ def test_up_leaves_one_cluster_running_until_down(tmp_path: Path) -> None:
     assert not any(is_alive(pid) for pid in pids.values())
 
 
-def test_killing_the_starter_leaves_no_orphan() -> None:
+def test_killing_the_parent_process_leaves_no_orphan() -> None:
     with subprocess.Popen(  # our own interpreter
         [sys.executable, "-c", START_AND_WAIT],
         cwd=ROOT,
@@ -122,7 +122,7 @@ def test_old_versions_expire_after_compaction_and_a_restart(plane: ControlPlane)
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
-def test_annotations_decide_what_becomes_of_pods(plane: ControlPlane) -> None:
+def test_annotations_define_the_course_of_pods(plane: ControlPlane) -> None:
     kubeconfig = plane.kubeconfig("tidegate")
     pods = [
         {
@@ -144,12 +144,12 @@ def test_annotations_decide_what_becomes_of_pods(plane: ControlPlane) -> None:
 
     kubectl(kubeconfig, "apply", "-f", "-", text=json.dumps(bundle))
 
-    for name, where, value in (
+    for name, field, value in (
         ("will-crash", f"{state}.waiting.reason}}", "CrashLoopBackOff"),
         ("will-fail", f"{state}.terminated.exitCode}}", "7"),
         ("will-run", "jsonpath={.status.phase}", "Running"),
     ):
-        kubectl(kubeconfig, "wait", f"pod/{name}", f"--for={where}={value}", "--timeout=30s")
+        kubectl(kubeconfig, "wait", f"pod/{name}", f"--for={field}={value}", "--timeout=30s")
 
 
 def test_users_may_do_what_their_groups_may(plane: ControlPlane) -> None:
@@ -172,7 +172,7 @@ def test_users_may_do_what_their_groups_may(plane: ControlPlane) -> None:
     assert {"eve", "guest"} <= {entry.user.username for entry in read_audit(plane.audit_log)}
 
 
-def test_a_paused_part_does_not_work_and_a_resumed_one_does(plane: ControlPlane) -> None:
+def test_a_paused_part_stops_and_a_resumed_one_continues(plane: ControlPlane) -> None:
     kubeconfig = plane.kubeconfig("tidegate")
 
     plane.pause("kwok")

@@ -89,13 +89,13 @@ VALUES = {
 PARTS = st.one_of(st.none(), st.fixed_dictionaries({}, optional=VALUES))
 BODIES = st.fixed_dictionaries({}, optional={"spec": PARTS, "status": PARTS})
 DEEDS = st.sampled_from(["create", "apply", "merge", "status", "replace-status", "apply-status"])
-Deed = tuple[str, JsonObject]
+WriteSpec = tuple[str, JsonObject]
 STORIES = st.lists(st.tuples(DEEDS, BODIES), min_size=2, max_size=4)
 _names = itertools.count(1)
 
 
-def write_of(deed: Deed, name: str) -> Write:
-    how, parts = deed
+def write_of(write: WriteSpec, name: str) -> Write:
+    how, parts = write
     ref = Ref(KIND, "default", name)
     head: JsonObject = {
         "apiVersion": KIND.api_version,
@@ -110,8 +110,8 @@ def write_of(deed: Deed, name: str) -> Write:
         case "apply":
             return Write(verb=Verb.APPLY, ref=ref, body=whole, manager="tester", force=True)
         case "apply-status":
-            write = Write(verb=Verb.APPLY, ref=ref, body=whole, manager="tester", force=True)
-            return msgspec.structs.replace(write, subresource="status")
+            status_write = Write(verb=Verb.APPLY, ref=ref, body=whole, manager="tester", force=True)
+            return msgspec.structs.replace(status_write, subresource="status")
         case "merge":
             return Write(verb=Verb.PATCH, ref=ref, body=changes, manager="tester")
         case "status":
@@ -144,14 +144,16 @@ def parts_of(outcome: Outcome) -> Json:
     return {key: body[key] for key in ("spec", "status") if key in body}
 
 
-async def list_results(client: ClusterClient, stories: list[tuple[str, list[Deed]]]) -> list[Json]:
+async def list_results(
+    client: ClusterClient, sequences: list[tuple[str, list[WriteSpec]]]
+) -> list[Json]:
     """What a world says to each write, and what it has afterwards."""
     result: list[Json] = []
-    for name, story in stories:
-        for deed in story:
-            (outcome,) = await client.ask(write_of(deed, name))
+    for name, sequence in sequences:
+        for write in sequence:
+            (outcome,) = await client.ask(write_of(write, name))
             (after,) = await client.ask(Get(Ref(KIND, "default", name)))
-            result.append([name, deed[0], deed[1], read_result(outcome), parts_of(after)])
+            result.append([name, write[0], write[1], read_result(outcome), parts_of(after)])
     return result
 
 
@@ -196,17 +198,17 @@ async def _first(client: ClusterClient, write: Write) -> Outcome:
     suppress_health_check=list(HealthCheck),
 )
 @given(batch=st.lists(STORIES, min_size=BATCH, max_size=BATCH))
-def test_a_null_in_a_custom_object_means_the_same(
-    hollow_plane: ControlPlane, batch: list[list[Deed]]
+def test_a_null_in_a_custom_object_has_the_same_effect_in_the_sandbox(
+    hollow_plane: ControlPlane, batch: list[list[WriteSpec]]
 ) -> None:
-    stories = [(f"hollow-{next(_names)}", story) for story in batch]
+    sequences = [(f"hollow-{next(_names)}", sequence) for sequence in batch]
 
     async def both() -> tuple[list[Json], list[Json]]:
         sandbox = ClusterClient(Dispatcher(ResilientWorld(build_sandbox(SimulationConfig()))))
         await _define(sandbox)
         async with real_world(kubeconfig=hollow_plane.kubeconfig("tidegate")) as world:
-            real = await list_results(ClusterClient(Dispatcher(ResilientWorld(world))), stories)
-        return await list_results(sandbox, stories), real
+            real = await list_results(ClusterClient(Dispatcher(ResilientWorld(world))), sequences)
+        return await list_results(sandbox, sequences), real
 
     ours, theirs = asyncio.run(both())
     for mine, real in zip(ours, theirs, strict=True):

@@ -11,7 +11,7 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
-from tests.e2e.harbour import WAVES, Harbour, open_harbour
+from tests.e2e.namespace_stage import WAVES, NamespaceStage, open_namespace
 from tests.support.rollout_audit import WRITES
 from tidegate.cli.commands.delete import NOTHING_MESSAGE
 
@@ -38,47 +38,47 @@ def bare_plane() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-async def harbour(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Harbour]:
+async def stage(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[NamespaceStage]:
     """One in which the first example lives, with a hook for its end."""
-    async with open_harbour(bare_plane, tmp_path) as harbour:
-        harbour.slow_database(2)
-        (harbour.shop / "farewell.yaml").write_text(FAREWELL)
-        ran = await harbour.run("sync", "--yes")
+    async with open_namespace(bare_plane, tmp_path) as stage:
+        stage.slow_database(2)
+        (stage.shop / "farewell.yaml").write_text(FAREWELL)
+        ran = await stage.run("sync", "--yes")
         assert ran.code == 0, ran.stdout + ran.stderr
-        yield harbour
+        yield stage
 
 
-def deletions(harbour: Harbour) -> dict[str, str]:
+def deletions(stage: NamespaceStage) -> dict[str, str]:
     """When each object was asked to go; an AssertionError if one was asked twice."""
-    messages = [(name, at) for verb, name, at in harbour.here(harbour.writes()) if verb == "delete"]
+    messages = [(name, at) for verb, name, at in stage.here(stage.writes()) if verb == "delete"]
     assert len(messages) == len(dict(messages))
     return dict(messages)
 
 
-def ends(harbour: Harbour) -> dict[str, str]:
+def ends(stage: NamespaceStage) -> dict[str, str]:
     """When anybody last wrote to each object: an owner goes when its finalizer is taken off."""
     last: dict[str, str] = {}
-    for entry in read_audit(harbour.plane.audit_log):
+    for entry in read_audit(stage.plane.audit_log):
         target = entry.object_ref
         done = entry.verb in WRITES and entry.response_status.code < REFUSED
-        if done and target.namespace == harbour.namespace and not target.subresource:
+        if done and target.namespace == stage.namespace and not target.subresource:
             name = f"{target.resource}/{target.name}"
             last[name] = max(last.get(name, ""), entry.request_received_timestamp)
     return last
 
 
-def assert_in_reverse(harbour: Harbour) -> None:
+def assert_in_reverse(stage: NamespaceStage) -> None:
     """The hook ran once and first; then waves went in reverse, each when all above was gone."""
-    request, ended = deletions(harbour), ends(harbour)
+    request, ended = deletions(stage), ends(stage)
     assert set(request) == set(LEAVING)
     waves = [LEAVING[name] for name in sorted(request, key=lambda name: request[name])]
     assert waves == sorted(waves, reverse=True)
     for name, wave in LEAVING.items():
         for below in (item for item in LEAVING if LEAVING[item] < wave):
             assert ended[name] < request[below], (name, below)
-    made = [write for write in harbour.writes() if is_made(write, harbour.namespace)]
+    made = [write for write in stage.writes() if is_made(write, stage.namespace)]
     assert len(made) == 1
-    assert harbour.settled("jobs/farewell") < min(request.values())
+    assert stage.settled("jobs/farewell") < min(request.values())
 
 
 def is_made(entry: AuditEntry, namespace: str) -> bool:
@@ -89,29 +89,29 @@ def is_made(entry: AuditEntry, namespace: str) -> bool:
     return is_new and about == (namespace, "jobs", "farewell")
 
 
-async def test_the_first_example_goes_in_reverse_and_a_second_run_writes_nothing(
-    harbour: Harbour,
+async def test_the_first_example_is_deleted_in_reverse_and_a_second_run_writes_nothing(
+    stage: NamespaceStage,
 ) -> None:
-    ran = await harbour.run("delete", "--yes")
+    ran = await stage.run("delete", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert_in_reverse(harbour)
-    written = len(harbour.writes())
-    again = await harbour.run("delete", "--yes")
+    assert_in_reverse(stage)
+    written = len(stage.writes())
+    again = await stage.run("delete", "--yes")
     result = again.stdout.splitlines()[1:]
     assert (again.code, result) == (0, [NOTHING_MESSAGE]), again.stderr
-    assert len(harbour.writes()) == written
+    assert len(stage.writes()) == written
 
 
-async def test_a_deletion_that_is_killed_goes_on_where_it_was(harbour: Harbour) -> None:
-    killed = await harbour.start("delete", "--yes", "-o", "json")
+async def test_a_killed_deletion_continues(stage: NamespaceStage) -> None:
+    killed = await stage.start("delete", "--yes", "-o", "json")
     assert killed.stdout is not None
     while json.loads(await killed.stdout.readline())["event"] != "object.pruned":
         pass
     killed.kill()
     assert await killed.wait() == -signal.SIGKILL
 
-    ran = await harbour.run("delete", "--yes")
+    ran = await stage.run("delete", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert_in_reverse(harbour)
+    assert_in_reverse(stage)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from plane import ControlPlane
 from plane.dialect_schemas import UNREAD, read_definitions, rows_of, write
-from tests.e2e.schema_bodies import SPOILINGS, Spoiling, spoiled
+from tests.e2e.schema_bodies import SPOILINGS, BodyMutation, spoiled
 from tests.e2e.test_schemas import answers, causes_of, tries, warned_fields
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_bodies import BODIES
@@ -38,7 +38,7 @@ PLACED = tuple(
 )
 
 
-def test_the_file_says_what_the_modules_say() -> None:
+def test_the_stored_rules_equal_those_of_the_go_modules() -> None:
     assert FILE.read_text() == write([*rows_of(read_definitions()), *UNREAD])
 
 
@@ -90,8 +90,8 @@ def spoken(path: FieldPath) -> str:
 
 @tries
 @given(st.lists(SPOILINGS, min_size=len(PLACED), max_size=len(PLACED)))
-def test_a_creation_is_judged_alike(
-    plane: ControlPlane, rules: tuple[str, ...], batch: list[list[Spoiling]]
+def test_a_create_is_validated_like_on_the_server(
+    plane: ControlPlane, rules: tuple[str, ...], batch: list[list[BodyMutation]]
 ) -> None:
     requests = [spoiled(body, each) for body, each in zip(PLACED, batch, strict=True)]
 

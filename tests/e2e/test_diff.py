@@ -32,7 +32,7 @@ FOLLOWING = {"spec.externalTrafficPolicy", "spec.ports[].nodePort"}
 """What a server sets by itself when a Service becomes another type."""
 
 
-async def test_what_was_just_applied_is_kept_and_a_change_is_foreseen(site: Site) -> None:
+async def test_an_applied_object_has_no_diff_and_a_change_is_predicted(site: Site) -> None:
     async with site.client(site.kubeconfig()) as client:
         wrong = [
             f"{case.name}: {line}" for case in read_cases() for line in await _tried(client, case)
@@ -41,7 +41,7 @@ async def test_what_was_just_applied_is_kept_and_a_change_is_foreseen(site: Site
     assert wrong == []
 
 
-async def test_a_comparison_foresees_what_an_apply_changes_among_many_managers(
+async def test_a_diff_predicts_an_apply_with_several_field_managers(
     plane: ControlPlane,
 ) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
@@ -50,7 +50,7 @@ async def test_a_comparison_foresees_what_an_apply_changes_among_many_managers(
     assert surprises == []
 
 
-async def test_what_client_side_apply_left_goes_when_we_take_over(site: Site) -> None:
+async def test_fields_of_client_side_apply_are_removed_on_adoption(site: Site) -> None:
     async with site.client(site.kubeconfig()) as client:
         taken = await take_over(client, from_manager="kubectl-client-side-apply")
 
@@ -71,10 +71,10 @@ async def _tried(client: ClusterClient, case: Case) -> list[str]:
     wrong = [] if result.action is DiffAction.KEEP else [f"not kept: {result}"]
     wrong += not_kept_by_seal(case.body, live, manager=OURS)
     foreseen = compare(case.changed, live, manager=OURS)
-    if foreseen.action is not case.fate:
-        wrong.append(f"{case.fate} was to be foreseen: {foreseen}")
+    if foreseen.action is not case.action:
+        wrong.append(f"{case.action} was to be foreseen: {foreseen}")
     outcome = await client.apply(case.changed, force=True)
-    if isinstance(outcome, Invalid | Forbidden) != (case.fate is DiffAction.RECREATE):
+    if isinstance(outcome, Invalid | Forbidden) != (case.action is DiffAction.RECREATE):
         wrong.append(f"foreseen was {foreseen}, and the server says {type(outcome).__name__}")
     if isinstance(outcome, Success):
         paths = [field.path for field in foreseen.fields]

@@ -46,7 +46,7 @@ def steady(text: str) -> str:
     return text
 
 
-async def test_commands_on_a_cluster_say_what_their_documents_say(
+async def test_commands_on_a_cluster_print_the_documented_output(
     site: Site, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     kubeconfig = site.kubeconfig()

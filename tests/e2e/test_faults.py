@@ -37,14 +37,14 @@ def ours(client: ClusterClient) -> Selection:
 
 
 def read_result(name: str) -> Callable[[Message], bool]:
-    return lambda fact: isinstance(fact, WatchEvent) and fact.live.ref.name == name
+    return lambda message: isinstance(message, WatchEvent) and message.live.ref.name == name
 
 
-def is_whole(fact: Message) -> bool:
-    return isinstance(fact, Response)
+def is_whole(message: Message) -> bool:
+    return isinstance(message, Response)
 
 
-async def test_applies_are_done_and_nothing_is_lost_when_every_tenth_answer_is_an_error(
+async def test_all_applies_succeed_when_every_tenth_response_is_an_error(
     site: Site,
 ) -> None:
     async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
@@ -61,7 +61,7 @@ async def test_applies_are_done_and_nothing_is_lost_when_every_tenth_answer_is_a
     assert len(site.proxy.seen) > 220
 
 
-async def test_a_watch_stays_whole_when_every_third_answer_is_an_error(site: Site) -> None:
+async def test_a_watch_is_complete_when_every_third_response_is_an_error(site: Site) -> None:
     async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
         site.proxy.policy = every(3, Fault.THROTTLED, Fault.SERVER_ERROR, Fault.DROPPED_BEFORE)
         client.watch(ours(client))
@@ -69,16 +69,14 @@ async def test_a_watch_stays_whole_when_every_third_answer_is_an_error(site: Sit
         for number in range(30):
             require_live(await client.apply(a_config_map(f"m{number}")))
 
-        facts = await client.until(read_result("m29"))
+        messages = await client.until(read_result("m29"))
 
-    names = [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)]
+    names = [message.live.ref.name for message in messages if isinstance(message, WatchEvent)]
     assert names == [f"m{number}" for number in range(30)]
 
 
 @pytest.mark.parametrize("fault", [Fault.DROPPED_BEFORE, Fault.DROPPED_AFTER])
-async def test_an_apply_whose_connection_dies_is_done_once_all_the_same(
-    site: Site, fault: Fault
-) -> None:
+async def test_an_apply_is_repeated_after_a_lost_connection(site: Site, fault: Fault) -> None:
     async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
         site.proxy.policy = once(fault, "PATCH")
 
@@ -90,7 +88,7 @@ async def test_an_apply_whose_connection_dies_is_done_once_all_the_same(
     ] * 2
 
 
-async def test_a_creation_whose_connection_dies_is_not_sent_again_and_the_caller_hears_it(
+async def test_a_create_is_not_repeated_after_a_lost_connection(
     site: Site,
 ) -> None:
     async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
@@ -105,7 +103,7 @@ async def test_a_creation_whose_connection_dies_is_not_sent_again_and_the_caller
 
 
 @pytest.mark.parametrize("fault", [Fault.DROPPED_BEFORE, Fault.DROPPED_AFTER])
-async def test_a_deletion_by_name_whose_connection_dies_is_sent_once(
+async def test_a_delete_by_name_is_not_repeated_after_a_lost_connection(
     site: Site, fault: Fault
 ) -> None:
     async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
@@ -121,7 +119,7 @@ async def test_a_deletion_by_name_whose_connection_dies_is_sent_once(
     ]
 
 
-async def test_a_deletion_by_uid_is_sent_again_and_finds_it_gone(site: Site) -> None:
+async def test_a_delete_by_uid_is_repeated_and_gets_not_found(site: Site) -> None:
     async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
         created = require_live(await client.create(a_config_map()))
         site.proxy.policy = once(Fault.DROPPED_AFTER, "DELETE")
@@ -131,7 +129,7 @@ async def test_a_deletion_by_uid_is_sent_again_and_finds_it_gone(site: Site) -> 
     assert isinstance(outcome, NotFound)
 
 
-async def test_a_watch_that_goes_silent_is_noticed_and_nothing_is_missed(site: Site) -> None:
+async def test_a_silent_watch_is_restarted_without_missing_a_change(site: Site) -> None:
     kubeconfig = site.kubeconfig(url=site.proxy.url)
     async with site.client(kubeconfig, quiet=Ms(2 * SECOND)) as client:
         client.watch(ours(client))
@@ -141,15 +139,19 @@ async def test_a_watch_that_goes_silent_is_noticed_and_nothing_is_missed(site: S
         await client.apply(a_config_map("unheard", color="red"))
         site.proxy.silent = False
 
-        facts = await client.until(
-            lambda fact: isinstance(fact, WatchEvent) and b"red" in fact.live.body
+        messages = await client.until(
+            lambda message: isinstance(message, WatchEvent) and b"red" in message.live.body
         )
 
-    heard = [(fact.type, fact.live.ref.name) for fact in facts if isinstance(fact, WatchEvent)]
+    heard = [
+        (message.type, message.live.ref.name)
+        for message in messages
+        if isinstance(message, WatchEvent)
+    ]
     assert heard == [(WatchEventType.ADDED, "unheard"), (WatchEventType.MODIFIED, "unheard")]
 
 
-async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: Site) -> None:
+async def test_requests_and_watches_survive_an_api_server_restart(own_site: Site) -> None:
     async with own_site.client(own_site.kubeconfig()) as client:
         client.watch(ours(client))
         await client.until(is_whole)
@@ -158,15 +160,15 @@ async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: S
         await client.rest(Ms(client.world.now() + 500))
         own_site.plane.revive("apiserver")
 
-        facts = await client.until(read_result("during"), within=MINUTE)
+        messages = await client.until(read_result("during"), within=MINUTE)
         require_live(await client.apply(a_config_map("after")))
-        facts += await client.until(read_result("after"), within=MINUTE)
+        messages += await client.until(read_result("after"), within=MINUTE)
 
-    names = [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)]
+    names = [message.live.ref.name for message in messages if isinstance(message, WatchEvent)]
     assert names == ["during", "after"]
 
 
-async def test_a_watch_outlives_a_restart_that_forgot_the_history(own_site: Site) -> None:
+async def test_a_watch_survives_a_restart_with_a_compacted_history(own_site: Site) -> None:
     plane = own_site.plane
     async with own_site.client(own_site.kubeconfig()) as client:
         gone = require_live(await client.apply(a_config_map("gone"))).ref
@@ -186,9 +188,13 @@ async def test_a_watch_outlives_a_restart_that_forgot_the_history(own_site: Site
         plane.kill("apiserver")
         plane.revive("apiserver")
 
-        facts = await client.until(read_result("gone"), within=MINUTE)
+        messages = await client.until(read_result("gone"), within=MINUTE)
 
-    changes = [(fact.type, fact.live.ref.name) for fact in facts if isinstance(fact, WatchEvent)]
+    changes = [
+        (message.type, message.live.ref.name)
+        for message in messages
+        if isinstance(message, WatchEvent)
+    ]
     assert changes == [(WatchEventType.ADDED, "new"), (WatchEventType.DELETED, "gone")]
 
 
@@ -209,9 +215,7 @@ async def test_a_rotated_token_file_is_used_at_once(site: Site, tmp_path: Path) 
     assert [user_of(before), user_of(after)] == ["tidegate", "admin"]
 
 
-async def test_a_token_that_is_rotated_after_the_server_refused_it_is_used(
-    site: Site, tmp_path: Path
-) -> None:
+async def test_a_token_rotated_after_a_rejection_is_used(site: Site, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(site.plane.token("tidegate"))
 

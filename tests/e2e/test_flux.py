@@ -22,7 +22,7 @@ from tests.support.canary_search import is_in, left_in, left_in_memory
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.controller_transcript import TRANSCRIPT, said_of
 from tests.support.dialect_kinds import serve
-from tests.support.flux_layers import CANARY, ORDER, seal, sops_age, three_layers
+from tests.support.flux_layers import CANARY, ORDER, encrypt_secret, sops_age, three_layers
 from tests.support.kubectl import kubectl
 from tests.support.live_statuses import commit
 from tests.support.repositories import Repository, deployment, namespace
@@ -52,10 +52,10 @@ def key() -> AgeKey:
 @pytest.fixture
 async def fleet(cluster: ControlPlane, key: AgeKey, tmp_path: Path) -> Fleet:
     made = Repository(tmp_path / "platform", f"-{next(_numbers)}")
-    home = f"flux-system{made.suffix}"
+    flux_namespace = f"flux-system{made.suffix}"
     async with real_world(kubeconfig=cluster.kubeconfig("admin")) as world:
         client = ClusterClient(Dispatcher(world))
-        for body in (namespace(home), sops_age(home, key)):
+        for body in (namespace(flux_namespace), sops_age(flux_namespace, key)):
             require_live(await client.create(body))
     await asyncio.to_thread(three_layers, made, key)
     await asyncio.to_thread(commit, made.root)
@@ -75,7 +75,7 @@ def in_order(fleet: Fleet) -> list[str]:
     return [name for name in fleet.firsts() if name in ORDER]
 
 
-async def test_three_layers_come_in_order_and_say_what_flux_says_of_them(fleet: Fleet) -> None:
+async def test_three_layers_sync_in_order_with_the_conditions_of_flux(fleet: Fleet) -> None:
     ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
@@ -91,19 +91,17 @@ async def test_three_layers_come_in_order_and_say_what_flux_says_of_them(fleet: 
     assert (again.code, fleet.writes()) == (0, before)
 
 
-async def test_nothing_that_was_decrypted_is_left_anywhere(
-    fleet: Fleet, key: AgeKey, tmp_path: Path
-) -> None:
+async def test_decrypted_values_are_left_nowhere(fleet: Fleet, key: AgeKey, tmp_path: Path) -> None:
     runs = [await fleet.run("sync", "--yes", "-o", "json")]
-    await asyncio.to_thread(seal, fleet.repository, key, f"{CANARY}-of-old")
+    await asyncio.to_thread(encrypt_secret, fleet.repository, key, f"{CANARY}-of-old")
     verbs = (("plan",), ("plan", "-o", "json"), ("sync", "--yes"))
     runs += [await fleet.run(*args) for args in verbs]
     fleet.repository.put("data/db.yaml", deployment("db", outcome="never"))
     await fleet.killed("sync", after="object.written", times=1)
     runs += [await fleet.run("status"), await fleet.run("status", "--journal")]
 
-    admin, home = fleet.plane.kubeconfig("admin"), f"shop{fleet.repository.suffix}"
-    live = kubectl(admin, "get", "secret", "password", "-n", home, "-o", "json")
+    admin, namespace = fleet.plane.kubeconfig("admin"), f"shop{fleet.repository.suffix}"
+    live = kubectl(admin, "get", "secret", "password", "-n", namespace, "-o", "json")
     assert is_in(CANARY, live.encode()), "it came to the cluster"
     assert [run.code for run in runs[:1]] == [0], runs[0].stderr
     assert [run for run in runs if is_in(CANARY, (run.stdout + run.stderr).encode())] == []
@@ -115,7 +113,7 @@ async def test_nothing_that_was_decrypted_is_left_anywhere(
     assert await asyncio.to_thread(with_canary, *left_in_memory()) == []
 
 
-async def test_a_layer_that_fails_holds_what_comes_after_it_with_the_reason(fleet: Fleet) -> None:
+async def test_a_failed_layer_blocks_later_layers_with_its_reason(fleet: Fleet) -> None:
     broken = deployment("db", outcome="crash")
     spec = broken["spec"]
     assert isinstance(spec, dict)
@@ -133,13 +131,13 @@ async def test_a_layer_that_fails_holds_what_comes_after_it_with_the_reason(flee
         for each in get_mappings(body, "status", "conditions")
         if get_text(each, "type") == "Ready"
     }
-    home = f"flux-system{fleet.repository.suffix}"
-    assert states["web"] == ("DependencyNotReady", f"dependency '{home}/data' is not ready")
+    namespace = f"flux-system{fleet.repository.suffix}"
+    assert states["web"] == ("DependencyNotReady", f"dependency '{namespace}/data' is not ready")
     assert states["data"][0] == "HealthCheckFailed"
     assert "Deployment/shop" in states["data"][1]
 
 
-async def test_killed_ten_times_it_comes_to_the_same_end(fleet: Fleet) -> None:
+async def test_a_rollout_killed_ten_times_has_the_same_result(fleet: Fleet) -> None:
     for name in ("rollout.started", "step.checking", "object.written") * 3 + ("rollout.started",):
         await fleet.killed("sync", after=name, times=1)
 
@@ -151,7 +149,7 @@ async def test_killed_ten_times_it_comes_to_the_same_end(fleet: Fleet) -> None:
     assert numbers_in(status.lines[-1])[1] == 0, status.stdout
 
 
-async def test_layers_go_in_the_reverse_of_their_dependencies(fleet: Fleet) -> None:
+async def test_layers_are_deleted_in_reverse_dependency_order(fleet: Fleet) -> None:
     created = await fleet.run("sync", "--yes")
     before = len(fleet.writes())
 

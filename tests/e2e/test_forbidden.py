@@ -14,7 +14,7 @@ from tests.e2e.output import lines_with, numbers_in
 from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.recorded_wording import RecordedWording
 from tests.support.rollout_audit import WRITES
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 from tests.support.tidegate_runs import config_map, write_unit
 from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json, JsonObject
@@ -76,7 +76,7 @@ class Guest:
             question = a_question(rules[-1], guest.namespace)
             await guest.eventually(lambda: guest.create(question), is_allowed)
 
-    async def tries(self, verb: str, *args: str) -> Ran:
+    async def tries(self, verb: str, *args: str) -> CommandResult:
         place = ("--kubeconfig", self.kubeconfig, "--namespace", self.client.namespace)
         return await Tidegate(self.unit.parent).run(verb, self.unit, *place, *args)
 
@@ -98,12 +98,16 @@ def a_question(rule: JsonObject, namespace: str) -> JsonObject:
     assert isinstance(groups, list)
     assert isinstance(resources, list)
     assert isinstance(verbs, list)
-    deed: dict[str, Json] = {"group": groups[-1], "resource": resources[-1], "verb": verbs[-1]}
+    requested_access: dict[str, Json] = {
+        "group": groups[-1],
+        "resource": resources[-1],
+        "verb": verbs[-1],
+    }
     return {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
         "metadata": {},
-        "spec": {"resourceAttributes": {**deed, "namespace": namespace}},
+        "spec": {"resourceAttributes": {**requested_access, "namespace": namespace}},
     }
 
 
@@ -121,7 +125,7 @@ async def guest(site: Site, tmp_path: Path) -> AsyncIterator[Guest]:
         yield Guest(site, client, unit, site.kubeconfig(user=login))
 
 
-async def test_a_kind_that_may_not_be_written_is_reported_before_anything_is_written(
+async def test_a_missing_write_permission_is_reported_before_the_first_write(
     guest: Guest, wording: RecordedWording
 ) -> None:
     await guest.may(
@@ -141,7 +145,7 @@ async def test_a_kind_that_may_not_be_written_is_reported_before_anything_is_wri
     assert guest.wrote() == []
 
 
-async def test_what_may_not_be_deleted_is_reported_before_anything_is_written(
+async def test_a_missing_delete_permission_is_reported_before_the_first_write(
     guest: Guest, wording: RecordedWording
 ) -> None:
     await guest.may(
@@ -167,7 +171,7 @@ async def test_what_may_not_be_deleted_is_reported_before_anything_is_written(
 
 
 @pytest.mark.parametrize("verb", ["plan", "status", "sync --yes"])
-async def test_what_may_not_be_seen_is_an_error_and_not_missing(
+async def test_an_unreadable_object_is_an_error_and_not_missing(
     guest: Guest, verb: str, wording: RecordedWording
 ) -> None:
     await guest.may(
@@ -182,12 +186,12 @@ async def test_what_may_not_be_seen_is_an_error_and_not_missing(
     assert head.startswith("error[cluster.forbidden]: ")
     assert f'User "{guest.name}" cannot list resource "services"' in head
     unit = f"  at unit {guest.client.namespace}/unit"
-    assert place == (unit if "sync" in verb else "  at v1 Service")
+    assert place == (unit if "sync" in verb else "  at Service")
     wording(hint)
     assert not [line for line in ran.lines if not line.startswith("target: ")]
 
 
-async def test_a_journal_that_may_not_be_written_is_reported_before_anything_is_written(
+async def test_a_missing_permission_for_the_journal_is_reported_before_the_first_write(
     guest: Guest,
 ) -> None:
     await guest.may(
@@ -214,7 +218,7 @@ async def test_a_user_of_one_namespace_sees_the_status_of_its_objects(guest: Gue
     assert numbers_in(ran.lines[-1]) == [2, 2, 2]
 
 
-async def test_a_unit_is_applied_with_the_rights_of_another_user(guest: Guest) -> None:
+async def test_a_unit_is_applied_with_an_impersonated_user(guest: Guest) -> None:
     """Its journal is written with our own: the guest may not touch Secrets."""
     await guest.may(a_rule("", "configmaps", "services", verbs=[*READ, "create", "patch"]))
     place = ("--kubeconfig", guest.site.kubeconfig(), "--namespace", guest.client.namespace)

@@ -8,17 +8,17 @@ import pytest
 
 from tests.e2e.test_statuses import LAYERS, fleet, layers
 from tests.support.live_statuses import commit
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 from tests.support.unit_families import Fleet
 
 __all__ = ["fleet"]
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 
-async def get(fleet: Fleet, *words: str) -> Ran:
+async def get(fleet: Fleet, *words: str) -> CommandResult:
     root, *target = fleet.words
-    home = f"flux-system{fleet.repository.suffix}"
-    more = () if "-A" in words else ("-n", home)
+    namespace = f"flux-system{fleet.repository.suffix}"
+    more = () if "-A" in words else ("-n", namespace)
     user = Tidegate(fleet.repository.root.parent)
     return await user.run("flux", "get", *words, *more, "-C", str(root), *map(str, target))
 
@@ -47,7 +47,7 @@ async def test_kustomizations_are_shown_with_their_revisions_and_messages(fleet:
     assert everywhere.stdout.split()[0] == "NAMESPACE"
 
 
-async def test_before_the_first_rollout_nothing_is_ready(fleet: Fleet) -> None:
+async def test_before_the_first_rollout_no_unit_is_ready(fleet: Fleet) -> None:
     layers(fleet.repository)
     commit(fleet.repository.root)
 

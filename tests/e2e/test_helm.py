@@ -223,12 +223,12 @@ def write_files(case: Case, root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_objects_are_those_of_helm(
+async def test_rendered_objects_equal_those_of_helm(
     name: str, helm: Path, root: Path, workers: Workers
 ) -> None:
     case = CASES[name]
     write_files(case, root)
-    theirs = template(helm, root / case.chart, *case.arguments(root), home=root)
+    theirs = template(helm, root / case.chart, *case.arguments(root), user_home=root)
     assert theirs.returncode == 0, theirs.stderr
 
     result = await ours(case.release(root), workers)
@@ -238,12 +238,12 @@ async def test_objects_are_those_of_helm(
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_what_helm_refuses_is_refused(
+async def test_input_that_helm_rejects_is_rejected(
     name: str, helm: Path, root: Path, workers: Workers
 ) -> None:
     case, code = REFUSED[name]
     write_files(case, root)
-    theirs = template(helm, root / case.chart, *case.arguments(root), home=root)
+    theirs = template(helm, root / case.chart, *case.arguments(root), user_home=root)
     assert theirs.returncode != 0
 
     with pytest.raises(RenderError) as caught:
@@ -252,7 +252,7 @@ async def test_what_helm_refuses_is_refused(
     assert caught.value.code == code
 
 
-async def test_a_subchart_that_was_off_comes_back_in_the_same_worker(
+async def test_a_disabled_subchart_can_be_enabled_in_the_same_worker(
     helm: Path, root: Path, workers: Workers
 ) -> None:
     off = Case("umbrella", CRDS, values={"db": {"enabled": False}})
@@ -261,7 +261,7 @@ async def test_a_subchart_that_was_off_comes_back_in_the_same_worker(
     first = await ours(off.release(root), workers)
     second = await ours(on.release(root), workers)
 
-    whole = template(helm, root / "umbrella", *on.arguments(root), home=root)
+    whole = template(helm, root / "umbrella", *on.arguments(root), user_home=root)
     assert second == objects_of(whole.stdout)
     assert len(first) < len(second)
 
@@ -272,23 +272,23 @@ async def test_a_local_dependency_is_built_as_helm_builds_it(
     result = await ours(ChartRequest(root=str(root), chart="neighbour", name="shop"), workers)
 
     assert not (root / "neighbour" / "charts").exists(), "the source stays as it is"
-    theirs = template(helm, root / "neighbour", "--dependency-update", home=root)
+    theirs = template(helm, root / "neighbour", "--dependency-update", user_home=root)
     assert theirs.returncode == 0, theirs.stderr
     assert result == objects_of(theirs.stdout[theirs.stdout.index("---") :])
 
 
-async def test_a_lock_that_fits_is_taken_and_one_that_was_left_behind_is_not(
+async def test_a_matching_chart_lock_is_used_and_an_outdated_one_is_not(
     helm: Path, root: Path, workers: Workers
 ) -> None:
     chart = root / "neighbour"
-    release = ChartRequest(root=str(root), chart="neighbour", name="shop", repositories=())
-    run_helm(helm, "dependency", "update", str(chart), home=root).check_returncode()
+    release = ChartRequest(root=str(root), chart="neighbour", name="shop")
+    run_helm(helm, "dependency", "update", str(chart), user_home=root).check_returncode()
     shutil.rmtree(chart / "charts")
 
     fitting = await ours(release, workers)
     text = (chart / "Chart.yaml").read_text()
     (chart / "Chart.yaml").write_text(text.replace("repository:", "condition: a.b\n  repository:"))
-    theirs = run_helm(helm, "dependency", "build", str(chart), home=root)
+    theirs = run_helm(helm, "dependency", "build", str(chart), user_home=root)
     with pytest.raises(RenderError) as raised:
         await render(release, workers)
 
@@ -299,15 +299,15 @@ async def test_a_lock_that_fits_is_taken_and_one_that_was_left_behind_is_not(
 
 
 @pytest.mark.parametrize("version", ["^9", "0.1.0-0", ">=0.1.0", "~0.1", "0.2.x", "*"])
-async def test_a_local_dependency_fits_where_helm_says_so(
+async def test_a_local_dependency_matches_a_version_as_in_helm(
     version: str, helm: Path, root: Path, workers: Workers
 ) -> None:
     chart = root / "neighbour" / "Chart.yaml"
     chart.write_text(
         re.sub(r"version: .*(?=\n\s+repo)", f"version: '{version}'", chart.read_text())
     )
-    release = ChartRequest(root=str(root), chart="neighbour", name="shop", repositories=())
-    theirs = run_helm(helm, "dependency", "update", str(root / "neighbour"), home=root)
+    release = ChartRequest(root=str(root), chart="neighbour", name="shop")
+    theirs = run_helm(helm, "dependency", "update", str(root / "neighbour"), user_home=root)
     for left in ("charts", "Chart.lock"):
         remove(root / "neighbour" / left)
 

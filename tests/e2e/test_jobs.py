@@ -11,7 +11,7 @@ import pytest
 from plane import ControlPlane
 from plane.audit import read_audit
 from tests.e2e.output import events_of
-from tests.support.in_process_cli import Typed, type_in
+from tests.support.in_process_cli import CommandResult, type_in
 from tests.support.kubectl import kubectl
 from tests.support.repositories import deployment, job, setting
 from tests.support.rollout_audit import WRITES
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 _numbers = itertools.count(1)
 
 
-class Yard:
+class JobUnit:
     """A unit with Jobs in several waves and a hook behind them, in a namespace of its own."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
@@ -37,10 +37,10 @@ class Yard:
             (self.folder / f"{number}.yaml").write_text(to_yaml(body))
         kubectl(plane.kubeconfig("admin"), "create", "namespace", self.space)
 
-    def run(self, *words: str | Path) -> Typed:
+    def run(self, *words: str | Path) -> CommandResult:
         target = ("--kubeconfig", self.plane.kubeconfig("tidegate"), "--context", "plane")
-        home = str(self.folder.parent)
-        return type_in(*words, "-n", self.space, *target, HOME=home)
+        user_home = str(self.folder.parent)
+        return type_in(*words, "-n", self.space, *target, HOME=user_home)
 
     def writes(self) -> list[str]:
         """What the command did in our namespace, in order; finalizers are let go of by patches."""
@@ -57,43 +57,43 @@ class Yard:
 
 
 @pytest.fixture
-def yard(plane: ControlPlane, tmp_path: Path) -> Yard:
-    made = Yard(plane, tmp_path)
+def unit(plane: ControlPlane, tmp_path: Path) -> JobUnit:
+    made = JobUnit(plane, tmp_path)
     synced = made.run("sync", made.folder, "--yes")
     assert synced.code == 0, synced.stdout + synced.stderr
     return made
 
 
-def uids(yard: Yard) -> dict[str, str]:
+def uids(unit: JobUnit) -> dict[str, str]:
     form = 'jsonpath={range .items[*]}{.metadata.name}={.metadata.uid}{"\\n"}{end}'
-    args = ("get", "jobs,configmaps,deployments", "-n", yard.space, "-o", form)
-    shown = kubectl(yard.plane.kubeconfig("admin"), *args)
+    args = ("get", "jobs,configmaps,deployments", "-n", unit.space, "-o", form)
+    shown = kubectl(unit.plane.kubeconfig("admin"), *args)
     return dict(line.split("=") for line in shown.splitlines())
 
 
-def test_a_job_is_run_again_with_what_waits_for_it_and_nothing_else(yard: Yard) -> None:
-    before, written = uids(yard), len(yard.writes())
+def test_a_job_runs_again_with_the_steps_that_wait_for_it(unit: JobUnit) -> None:
+    before, written = uids(unit), len(unit.writes())
 
-    ran = yard.run("jobs", "rerun", "migrate", yard.folder, "--yes")
+    ran = unit.run("jobs", "rerun", "migrate", unit.folder, "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    after = uids(yard)
+    after = uids(unit)
     assert {name for name in before if before[name] != after[name]} == {"migrate", "seed", "tell"}
-    done = yard.writes()[written:]
+    done = unit.writes()[written:]
     assert {item.partition("/")[2] for item in done} == {"migrate", "seed", "tell"}
     order = [item for item in done if item.startswith("delete ")]
     assert order == [f"delete jobs/{name}" for name in ("migrate", "seed", "tell")]
-    twice = yard.run("jobs", "rerun", "seed", yard.folder, "--yes")
+    twice = unit.run("jobs", "rerun", "seed", unit.folder, "--yes")
     assert twice.code == 0, twice.stdout + twice.stderr
-    assert {name for name, uid in uids(yard).items() if uid != after[name]} == {"seed", "tell"}
-    again = yard.run("sync", yard.folder, "--yes", "-o", "json")
+    assert {name for name, uid in uids(unit).items() if uid != after[name]} == {"seed", "tell"}
+    again = unit.run("sync", unit.folder, "--yes", "-o", "json")
     assert events_of(again.stdout, "object.written") == [], "the unit is as much done as it was"
     assert len(events_of(again.stdout, "rollout.finished")) == 1
 
 
-def test_jobs_and_hooks_are_listed_in_their_order_with_how_they_stand(yard: Yard) -> None:
-    shown = yard.run("jobs", "list", yard.folder)
-    rows = [json.loads(line) for line in yard.run("jobs", "list", yard.folder, "-o", "json").lines]
+def test_jobs_and_hooks_are_listed_in_order_with_their_status(unit: JobUnit) -> None:
+    shown = unit.run("jobs", "list", unit.folder)
+    rows = [json.loads(line) for line in unit.run("jobs", "list", unit.folder, "-o", "json").lines]
 
     assert [(row["step"], row["name"], row["hook"], row["status"]) for row in rows] == [
         ("wave 0", "prepare", False, "Complete"),

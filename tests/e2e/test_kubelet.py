@@ -118,7 +118,7 @@ async def states(client: ClusterClient, ref: Ref) -> dict[str, str]:
     }
 
 
-async def test_a_real_server_takes_every_state_of_a_pods_life(client: ClusterClient) -> None:
+async def test_a_real_server_accepts_every_pod_status_of_the_kubelet(client: ClusterClient) -> None:
     crash = ContainerRule(
         ContainerSelector(container="flaky"),
         {"failure": ContainerFailure(after=Ms(2 * SECOND), times=2)},
@@ -163,7 +163,7 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(client: ClusterCli
     assert isinstance(await client.get(ref), NotFound)
 
 
-async def test_a_real_server_takes_another_image_in_place(client: ClusterClient) -> None:
+async def test_a_real_server_accepts_an_image_change_in_place(client: ClusterClient) -> None:
     controller = kubelet_controller(SIMPLE)
     ref = require_live(await client.create(a_pod("api", schedulerName="nobody"))).ref
     start = client.world.now()

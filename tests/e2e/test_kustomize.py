@@ -64,7 +64,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", all_cases())
-async def test_an_overlay_gives_what_kustomize_gives(name: str, tmp_path: Path) -> None:
+async def test_an_overlay_renders_like_kustomize(name: str, tmp_path: Path) -> None:
     case = read_case(name)
 
     ours, real = await both_outputs(case, tmp_path)
@@ -73,9 +73,7 @@ async def test_an_overlay_gives_what_kustomize_gives(name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("seed", range(60))
-async def test_an_overlay_made_by_chance_gives_what_kustomize_gives(
-    seed: int, tmp_path: Path
-) -> None:
+async def test_a_random_overlay_renders_like_kustomize(seed: int, tmp_path: Path) -> None:
     case = random_case(seed)
 
     ours, real = await both_outputs(case, tmp_path)
@@ -84,7 +82,7 @@ async def test_an_overlay_made_by_chance_gives_what_kustomize_gives(
 
 
 @pytest.mark.parametrize("name", WRONG)
-async def test_what_kustomize_refuses_is_refused(name: str, tmp_path: Path) -> None:
+async def test_input_that_kustomize_rejects_is_rejected(name: str, tmp_path: Path) -> None:
     case = OverlayCase(files=WRONG[name])
     case.write(tmp_path)
 

@@ -47,7 +47,7 @@ async def our_output(case: InflatedCase, root: Path, workers: Workers) -> list[J
 
 
 @pytest.mark.parametrize("name", INFLATED)
-async def test_an_overlay_with_charts_gives_what_kustomize_and_helm_give(
+async def test_an_overlay_with_charts_renders_like_kustomize_with_helm(
     name: str, tmp_path: Path, workers: Workers
 ) -> None:
     real = await asyncio.to_thread(real_output, INFLATED[name], tmp_path / "theirs")
@@ -58,7 +58,7 @@ async def test_an_overlay_with_charts_gives_what_kustomize_and_helm_give(
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_a_chart_that_helm_refuses_is_refused(
+async def test_a_chart_that_helm_rejects_is_rejected(
     name: str, tmp_path: Path, workers: Workers
 ) -> None:
     with pytest.raises(subprocess.CalledProcessError):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.harbour import Harbour, open_harbour
+from tests.e2e.namespace_stage import NamespaceStage, open_namespace
 from tests.support.cluster_client import ClusterClient, require_items, require_live
 from tests.support.failing_hook import HOOK, LOGIN
 from tests.support.failing_migration import MIGRATION
@@ -53,42 +53,42 @@ async def endpoint(bare_plane: ControlPlane) -> AsyncIterator[LogEndpoint]:
 
 
 @pytest.fixture
-async def harbour(
+async def stage(
     bare_plane: ControlPlane, endpoint: LogEndpoint, tmp_path: Path
-) -> AsyncIterator[Harbour]:
+) -> AsyncIterator[NamespaceStage]:
     assert endpoint.port
     files = write_unit(tmp_path / "files", job=MIGRATION, login=LOGIN)
-    async with open_harbour(bare_plane, tmp_path, files=files) as harbour:
-        yield harbour
+    async with open_namespace(bare_plane, tmp_path, files=files) as stage:
+        yield stage
 
 
 @pytest.mark.parametrize("job", [MIGRATION, HOOK], ids=["job", "hook"])
-async def test_what_a_job_or_a_hook_prints_is_told_while_it_runs(
-    harbour: Harbour, job: str
+async def test_logs_of_jobs_and_hooks_are_printed_while_they_run(
+    stage: NamespaceStage, job: str
 ) -> None:
-    write_unit(harbour.shop, job=job)
+    write_unit(stage.shop, job=job)
 
-    ran = await harbour.run("sync", "--yes", "--logs", "-o", "json")
+    ran = await stage.run("sync", "--yes", "--logs", "-o", "json")
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     printed = [event for event in events if event["event"] == "log.line"]
     assert ran.code == 0, ran.stdout + ran.stderr
     assert [item["message"] for item in printed] == SHOWN
     assert {(item["kind"], item["name"], item["unit"]) for item in printed} == {
-        ("Job", "migrate", f"{harbour.namespace}/shop")
+        ("Job", "migrate", f"{stage.namespace}/shop")
     }
     assert all(item["reason"].endswith("/migrate") for item in printed)
     assert events.index(printed[-1]) < len(events) - 1
 
 
-async def test_people_read_each_line_behind_the_name_of_its_job(
-    harbour: Harbour, endpoint: LogEndpoint
+async def test_each_log_line_follows_the_name_of_its_job(
+    stage: NamespaceStage, endpoint: LogEndpoint
 ) -> None:
     endpoint.usual = ["creating tables", "done"]
 
-    ran = await harbour.run("sync", "--yes", "--logs")
+    ran = await stage.run("sync", "--yes", "--logs")
 
     messages = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
     assert ran.code == 0, ran.stdout + ran.stderr
-    job = f"Job {harbour.namespace}/migrate"
+    job = f"Job {stage.namespace}/migrate"
     assert messages == [f"{job} | creating tables", f"{job} | done"]

@@ -13,7 +13,7 @@ import pytest
 from plane import ControlPlane
 from tests.support.builders import make_config_map, make_object
 from tests.support.cluster_client import ClusterClient, require_items
-from tests.support.in_process_command import Said, typed
+from tests.support.in_process_command import CommandOutput, run_in_process
 from tests.support.object_mistakes import MISTAKES, named_mistakes
 from tests.support.worlds import real_world
 from tidegate.documents.dump import to_yaml
@@ -39,8 +39,8 @@ def in_wave(body: JsonObject, wave: int, namespace: str) -> JsonObject:
     return {**body, "metadata": {**metadata, **moved, **noted}}
 
 
-class Home:
-    """Somebody who rolls out to a namespace, which may come with the plan."""
+class SyncRunner:
+    """Runs `sync` in a namespace, which the plan may create."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self.namespace = f"mistakes-{next(_numbers)}"
@@ -50,15 +50,25 @@ class Home:
     def make_namespace(self) -> None:
         asyncio.run(self._make(make_object("v1 Namespace", self.namespace, namespace="")))
 
-    def sync(self, *waves: tuple[JsonObject, ...], **words: str) -> Said:
+    def sync(self, *waves: tuple[JsonObject, ...], **words: str) -> CommandOutput:
         for wave, bodies in enumerate(waves):
             placed = (in_wave(body, wave, self.namespace) for body in bodies)
             (self._folder / f"{wave}.yaml").write_text("---\n".join(map(to_yaml, placed)))
         environment = {"PATH": os.environ["PATH"], "HOME": str(self._folder)}
         more = [f"--{name}={word}" for name, word in words.items()]
-        where = ("--kubeconfig", str(self._config), "--namespace", self.namespace)
-        command = ("sync", ".", "--yes", "--name", self.namespace, *where, "-o", "json", *more)
-        return typed(self._folder, environment, command)
+        target_flags = ("--kubeconfig", str(self._config), "--namespace", self.namespace)
+        command = (
+            "sync",
+            ".",
+            "--yes",
+            "--name",
+            self.namespace,
+            *target_flags,
+            "-o",
+            "json",
+            *more,
+        )
+        return run_in_process(self._folder, environment, command)
 
     def written(self) -> list[str]:
         return asyncio.run(self._written())
@@ -77,11 +87,11 @@ class Home:
 
 
 @pytest.fixture
-def home(plane: ControlPlane, tmp_path: Path) -> Home:
-    return Home(plane, tmp_path)
+def runner(plane: ControlPlane, tmp_path: Path) -> SyncRunner:
+    return SyncRunner(plane, tmp_path)
 
 
-def list_messages(text: Said, what: str) -> list[str]:
+def list_messages(text: CommandOutput, what: str) -> list[str]:
     events: list[dict[str, Json]] = [json.loads(line) for line in text.stdout.splitlines()]
     return [str(event["name"]) for event in events if event.get("event") == what]
 
@@ -89,50 +99,50 @@ def list_messages(text: Said, what: str) -> list[str]:
 FIRST = make_config_map("first")
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_mistakes() -> None:
     assert len(MISTAKES) >= 68
 
 
-def test_each_mistake_of_a_last_wave_is_found_before_the_first_write(home: Home) -> None:
-    home.make_namespace()
-    mistakes = named_mistakes(home.namespace)
+def test_a_mistake_in_the_last_wave_is_found_before_the_first_write(runner: SyncRunner) -> None:
+    runner.make_namespace()
+    mistakes = named_mistakes(runner.namespace)
 
-    result = home.sync((FIRST,), (*mistakes.values(),))
-
-    assert result.code == INVALID
-    assert {*mistakes} - {*list_messages(result, "object.refused")} == set()
-    assert home.written() == []
-
-
-def test_each_is_found_though_its_namespace_comes_with_the_plan(home: Home) -> None:
-    mistakes = named_mistakes(home.namespace)
-    space = make_object("v1 Namespace", home.namespace, namespace="")
-
-    result = home.sync((space,), (FIRST,), (*mistakes.values(),))
+    result = runner.sync((FIRST,), (*mistakes.values(),))
 
     assert result.code == INVALID
     assert {*mistakes} - {*list_messages(result, "object.refused")} == set()
-    assert home.written() == []
+    assert runner.written() == []
+
+
+def test_a_mistake_is_found_if_the_plan_creates_its_namespace(runner: SyncRunner) -> None:
+    mistakes = named_mistakes(runner.namespace)
+    space = make_object("v1 Namespace", runner.namespace, namespace="")
+
+    result = runner.sync((space,), (FIRST,), (*mistakes.values(),))
+
+    assert result.code == INVALID
+    assert {*mistakes} - {*list_messages(result, "object.refused")} == set()
+    assert runner.written() == []
     assert list_messages(result, "object.written") == []
 
 
 @pytest.mark.parametrize("mistake", ["limits below requests", "CIDR /99", "no verbs"])
-def test_one_mistake_among_good_objects_is_enough(mistake: str, home: Home) -> None:
-    home.make_namespace()
+def test_one_mistake_among_valid_objects_is_found(mistake: str, runner: SyncRunner) -> None:
+    runner.make_namespace()
     place = [*MISTAKES].index(mistake)
-    bad = [*named_mistakes(home.namespace).values()][place]
+    bad = [*named_mistakes(runner.namespace).values()][place]
 
-    result = home.sync((FIRST,), (make_config_map("second"),), (bad,))
+    result = runner.sync((FIRST,), (make_config_map("second"),), (bad,))
 
     assert (result.code, len(list_messages(result, "object.refused"))) == (INVALID, 1)
-    assert home.written() == []
+    assert runner.written() == []
 
 
-def test_who_wants_local_rules_alone_gets_what_they_find(home: Home) -> None:
-    home.make_namespace()
-    bad = next(iter(named_mistakes(home.namespace).values()))
+def test_local_preflight_reports_only_violations_of_local_rules(runner: SyncRunner) -> None:
+    runner.make_namespace()
+    bad = next(iter(named_mistakes(runner.namespace).values()))
 
-    result = home.sync((FIRST,), (bad,), preflight="local")
+    result = runner.sync((FIRST,), (bad,), preflight="local")
 
     assert result.code != 0
-    assert home.written() == ["first"]
+    assert runner.written() == ["first"]

@@ -34,7 +34,7 @@ async def really(plane: ControlPlane, sequences: list[Sequence]) -> list[list[An
         return await answers_of(world, sequences)
 
 
-async def test_random_writes_end_in_the_sandbox_as_on_a_real_server(
+async def test_random_writes_have_the_same_outcome_on_sandbox_and_server(
     plane: ControlPlane, pytestconfig: pytest.Config
 ) -> None:
     sequences = random_sequences(SEQUENCES, seed=SEED)
@@ -54,7 +54,7 @@ async def test_random_writes_end_in_the_sandbox_as_on_a_real_server(
     assert DIGESTS.read_text() == write_digests(answers)
 
 
-async def test_recorded_writes_end_as_they_did(
+async def test_recorded_writes_have_their_recorded_outcome(
     plane: ControlPlane, pytestconfig: pytest.Config
 ) -> None:
     paths = sorted(RECORDED.glob("*.yaml"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.platform_story import (
+from tests.e2e.platform_run import (
     EXAMPLES,
     Platform,
     come,
@@ -43,9 +43,7 @@ FRIGATE = (
 """From its last wave to its first."""
 
 
-async def test_a_cluster_that_runs_its_own_argo_cd(
-    platform_plane: ControlPlane, tmp_path: Path
-) -> None:
+async def test_a_cluster_with_its_own_argo_cd(platform_plane: ControlPlane, tmp_path: Path) -> None:
     """Its wave 0 brings Argo CD, which is alive from then on, and has to be held."""
     scenario = EXAMPLES / "homelab" / "scenarios" / "first-day.yaml"
     async with inhabited(platform_plane, tmp_path, scenario):

@@ -11,7 +11,7 @@ import pytest
 
 from examples.encrypt import KEY, encrypt_example
 from plane import ControlPlane
-from tests.e2e.platform_story import Platform, come, copy_of, go, inhabited, lose, rest
+from tests.e2e.platform_run import Platform, come, copy_of, go, inhabited, lose, rest
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(900)]
 
@@ -25,7 +25,7 @@ AUTHENTIK = ("auth/deployments/authentik-server", "auth/namespaces/auth")
 """What the release brings goes before what it stands on."""
 
 
-async def test_three_layers_with_releases_in_them(
+async def test_three_layers_with_helm_releases(
     platform_plane: ControlPlane, tmp_path: Path
 ) -> None:
     async with inhabited(platform_plane, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from examples.seal import seal_example
 from plane import ControlPlane
-from tests.e2e.platform_story import EXAMPLES, Platform, come, copy_of, go, inhabited, lose, rest
+from tests.e2e.platform_run import EXAMPLES, Platform, come, copy_of, go, inhabited, lose, rest
 from tidegate.documents import read_documents
 from tidegate.model.k8s.json_fields import get_text
 
@@ -47,8 +47,8 @@ def rungs(root: Path) -> list[list[str]]:
                 resource = RESOURCES.get(get_text(document.body, "kind"))
                 if resource:
                     named = get_text(document.body, "metadata", "namespace")
-                    where = named or get_text(component, "namespace")
-                    text = f"{where}/{resource}/{get_text(document.body, 'metadata', 'name')}"
+                    namespace = named or get_text(component, "namespace")
+                    text = f"{namespace}/{resource}/{get_text(document.body, 'metadata', 'name')}"
                     result.setdefault(get_text(component, "rolloutPhase"), []).append(text)
     return [result[phase] for phase in sorted(result)]
 
@@ -78,7 +78,7 @@ async def ladder(cluster: ControlPlane, folder: Path) -> None:
     await go(replace(platform, waves=rungs(root)))
 
 
-async def test_applications_of_one_parent_and_components_of_one_set(
+async def test_applications_of_a_parent_and_components_of_an_applicationset(
     platform_plane: ControlPlane, tmp_path: Path
 ) -> None:
     scenario = EXAMPLES / "ladder" / "scenarios" / "first-day.yaml"

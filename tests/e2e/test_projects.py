@@ -15,7 +15,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.output import lines_with
-from tests.e2e.test_families import _numbers
+from tests.e2e.test_unit_trees import _numbers
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_kinds import serve
 from tests.support.projects import project, two_units
@@ -59,14 +59,14 @@ async def a_fleet(plane: ControlPlane, root: Path, place: str, **spec: Json) -> 
     return fleet
 
 
-def where(fleet: Fleet, place: str) -> str:
+def destination_of(fleet: Fleet, place: str) -> str:
     """How the place of the project begins."""
-    home = f"argocd{fleet.repository.suffix}"
-    return "projects/team.yaml:" if place == "git" else f"AppProject {home}/team "
+    namespace = f"argocd{fleet.repository.suffix}"
+    return "projects/team.yaml:" if place == "git" else f"AppProject {namespace}/team "
 
 
 @PLACES
-async def test_what_a_project_does_not_allow_keeps_everything_from_being_written(
+async def test_an_object_that_a_project_forbids_prevents_all_writes(
     cluster: ControlPlane, tmp_path: Path, place: str
 ) -> None:
     fleet = await a_fleet(cluster, tmp_path, place, namespaceResourceBlacklist=NO_SECRETS)
@@ -78,13 +78,13 @@ async def test_what_a_project_does_not_allow_keeps_everything_from_being_written
 
     assert refused.code == 3, refused.stdout + refused.stderr
     assert lines_with(refused.stderr, "error[argo.project]", "`team`", "Secret `key`")
-    assert where(fleet, place) in refused.stderr
+    assert destination_of(fleet, place) in refused.stderr
     assert untouched == []
     assert others.code == 4, others.stdout + others.stderr
     assert {"configmaps/free"} == {*fleet.firsts()} - {"namespaces/shop"}
 
 
-async def test_what_a_project_in_the_cluster_forbids_is_not_pruned(
+async def test_an_object_that_a_live_project_forbids_is_not_pruned(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     fleet = await a_fleet(cluster, tmp_path, "git")
@@ -104,7 +104,7 @@ async def test_what_a_project_in_the_cluster_forbids_is_not_pruned(
 
 
 @PLACES
-async def test_a_closed_window_holds_its_unit_and_says_until_when(
+async def test_a_closed_window_delays_its_unit_and_reports_when_it_opens(
     cluster: ControlPlane, tmp_path: Path, place: str
 ) -> None:
     begun = datetime.now(UTC) - timedelta(hours=1)
@@ -125,7 +125,7 @@ async def test_a_closed_window_holds_its_unit_and_says_until_when(
 
     assert held.code == 8, held.stdout + held.stderr
     assert f"{opens:%Y-%m-%d %H:%M:%S} UTC" in held.stderr
-    assert where(fleet, place) in held.stderr
+    assert destination_of(fleet, place) in held.stderr
     assert reached == {"namespaces/shop", "configmaps/free"}
     assert free.code == 0, free.stdout + free.stderr
     assert {"configmaps/web", "configmaps/web-late"} <= {*fleet.firsts()}

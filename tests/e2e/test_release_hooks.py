@@ -31,7 +31,7 @@ AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class HelmComparison:
     """The same charts, released by helm and by us, each in a namespace of its own."""
 
     plane: ControlPlane
@@ -106,7 +106,7 @@ class Contest:
             words = words_of(number)
             async with limit:
                 ended = await asyncio.to_thread(
-                    run_helm, find_helm(), *words, *place, "--wait", home=self.folder
+                    run_helm, find_helm(), *words, *place, "--wait", user_home=self.folder
                 )
             assert (ended.returncode != 0) is fails, ended.stderr
 
@@ -145,54 +145,59 @@ class Contest:
         """By chart, what is there at the end."""
         return [set(self._names(f"{whose}-{number}")) for number in range(len(self.charts))]
 
-    def _names(self, home: str) -> Sequence[str]:
-        result = kubectl(self.admin, "get", KINDS, "-n", home, "-o", "name").split()
+    def _names(self, namespace: str) -> Sequence[str]:
+        result = kubectl(self.admin, "get", KINDS, "-n", namespace, "-o", "name").split()
         return [item for item in result if not item.startswith(BESIDES)]
 
 
 async def test_hooks_are_run_as_helm_runs_them(plane: ControlPlane, tmp_path: Path) -> None:
-    contest = Contest(plane, tmp_path, CASES)
-    contest.open()
+    comparison = HelmComparison(plane, tmp_path, CASES)
+    comparison.open()
     for to in ("one", "two"):
-        await contest.ours(to)
-        await contest.theirs(to)
-        made = dict(zip(CASES, contest.made(contest.mine, "tidegate"), strict=True))
+        await comparison.ours(to)
+        await comparison.theirs(to)
+        made = dict(zip(CASES, comparison.made(comparison.mine, "tidegate"), strict=True))
         assert made["by weight"][:3] == ["jobs/b", "jobs/c", "jobs/a"]
-        assert_alike(contest)
+        assert_alike(comparison)
 
-    await contest.ends()
-    await contest.helm(lambda _: ("uninstall", "web"))
-    assert_alike(contest)
-    assert contest.gone(contest.mine, "tidegate") == contest.gone(contest.their, "admin")
+    await comparison.ends()
+    await comparison.helm(lambda _: ("uninstall", "web"))
+    assert_alike(comparison)
+    assert comparison.gone(comparison.mine, "tidegate") == comparison.gone(
+        comparison.their, "admin"
+    )
     words = ("-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.namespace}")
-    homes = kubectl(contest.admin, "get", "secrets", "-A", *words).split()
-    assert [home for home in homes if home.startswith(contest.mine)] == []
+    homes = kubectl(comparison.admin, "get", "secrets", "-A", *words).split()
+    assert [namespace for namespace in homes if namespace.startswith(comparison.mine)] == []
 
 
-async def test_hooks_that_fail_leave_what_helm_leaves_and_make_room(
+async def test_failed_hooks_leave_the_same_objects_as_helm(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
     charts = {name: {**broken} for name, (broken, _) in FAILING.items()}
-    contest = Contest(plane, tmp_path, charts, "failing", "fallen")
-    contest.open()
+    comparison = HelmComparison(plane, tmp_path, charts, "failing", "fallen")
+    comparison.open()
     for to in ("one", "one"):  # the same is tried once more
-        await contest.ours(to, fails=True)
-        await contest.theirs(to, fails=True)
-        assert_alike(contest)
-    for name, (_, mended) in FAILING.items():
-        charts[name] |= mended
+        await comparison.ours(to, fails=True)
+        await comparison.theirs(to, fails=True)
+        assert_alike(comparison)
+    for name, (_, fixed) in FAILING.items():
+        charts[name] |= fixed
 
-    await contest.ours("two")
-    await contest.theirs("two")
+    await comparison.ours("two")
+    await comparison.theirs("two")
 
-    assert_alike(contest)
+    assert_alike(comparison)
 
 
-def assert_alike(contest: Contest) -> None:
+def assert_alike(comparison: HelmComparison) -> None:
     """What was made until now, in its order, and what is left of it."""
-    ours, theirs = contest.made(contest.mine, "tidegate"), contest.made(contest.their, "admin")
-    for name, mine, other in zip(contest.charts, ours, theirs, strict=True):
+    ours, theirs = (
+        comparison.made(comparison.mine, "tidegate"),
+        comparison.made(comparison.their, "admin"),
+    )
+    for name, mine, other in zip(comparison.charts, ours, theirs, strict=True):
         assert (name, mine) == (name, other)
-    left, their = contest.left(contest.mine), contest.left(contest.their)
-    for name, there, elsewhere in zip(contest.charts, left, their, strict=True):
+    left, their = comparison.left(comparison.mine), comparison.left(comparison.their)
+    for name, there, elsewhere in zip(comparison.charts, left, their, strict=True):
         assert (name, there) == (name, elsewhere)

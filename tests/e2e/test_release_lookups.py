@@ -11,7 +11,7 @@ from plane import ControlPlane
 from tests.support.kubectl import kubectl
 from tests.support.releases import ONLY_WHERE_ABSENT, ChartRepository, config_map
 from tests.support.repositories import Repository, git_repository, kustomization
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.objects import Json, JsonObject
 
@@ -21,7 +21,7 @@ HOME = "looked-up"
 SECRET: JsonObject = {"apiVersion": "v1", "kind": "Secret"}
 
 
-async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(
+async def test_lookup_reads_the_cluster_and_a_second_sync_changes_nothing(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
     config = plane.kubeconfig("admin")
@@ -39,7 +39,7 @@ async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(
         document: Json = json.loads(kubectl(config, "get", kind, name, "-n", HOME, "-o", "json"))
         return document
 
-    async def sync() -> Ran:
+    async def sync() -> CommandResult:
         words = ("--yes", "--kubeconfig", config, "--timeout", "100s", "-o", "json")
         ran = await Tidegate(tmp_path).run("sync", shop.root, *words)
         assert ran.code == 0, ran.stdout + ran.stderr
@@ -60,21 +60,19 @@ async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(
     assert "aHVudGVyMi" not in raw
 
 
-async def test_a_chart_sees_what_came_before_it_in_the_same_rollout(
-    plane: ControlPlane, tmp_path: Path
-) -> None:
+async def test_lookup_reads_objects_of_earlier_steps(plane: ControlPlane, tmp_path: Path) -> None:
     """It cannot be rendered before; then the chart has another name, and is installed anew."""
-    config, home = plane.kubeconfig("admin"), f"{HOME}-later"
-    kubectl(config, "create", "namespace", home)
-    shop = ChartRepository(tmp_path / "repository", home, file="apps/release.yaml")
+    config, namespace = plane.kubeconfig("admin"), f"{HOME}-later"
+    kubectl(config, "create", "namespace", namespace)
+    shop = ChartRepository(tmp_path / "repository", namespace, file="apps/release.yaml")
     base, apps = kustomization("base", "./base", into=""), kustomization("apps", "./apps", into="")
     apps["spec"] = {**get_mapping(apps, "spec"), "dependsOn": [{"name": "base"}]}
     made = Repository(shop.root)
     made.put("clusters/main/all.yaml", git_repository(), base, apps)
-    metadata: Json = {"name": "token", "namespace": home}
+    metadata: Json = {"name": "token", "namespace": namespace}
     data: Json = {"word": "c2VlbiBpbiB0aW1l"}
     made.put("base/all.yaml", {**SECRET, "metadata": metadata, "data": data})
-    text = f"""'{{{{ (lookup "v1" "Secret" "{home}" "token").data.word | b64dec }}}}'"""
+    text = f"""'{{{{ (lookup "v1" "Secret" "{namespace}" "token").data.word | b64dec }}}}'"""
     revision = "'{{ .Release.Revision }} {{ .Chart.Name }}'"
     shop.put("templates/seen.yaml", config_map("seen", word=text, as_is=revision))
 
@@ -83,7 +81,7 @@ async def test_a_chart_sees_what_came_before_it_in_the_same_rollout(
         ran = await Tidegate(tmp_path).run("sync", shop.root, *words)
         assert ran.code == 0, ran.stdout + ran.stderr
         assert "seen in time" not in ran.stdout + ran.stderr
-        result = kubectl(config, "get", "configmap", "seen", "-n", home, "-o", "json")
+        result = kubectl(config, "get", "configmap", "seen", "-n", namespace, "-o", "json")
         return get_value(json.loads(result), "data")
 
     first = await sync()
@@ -93,5 +91,5 @@ async def test_a_chart_sees_what_came_before_it_in_the_same_rollout(
 
     assert first == {"word": "seen in time", "as_is": "1 shop"}
     assert then == {"word": "seen in time", "as_is": "1 till"}
-    names = kubectl(config, "get", "secret", "-n", home, "-o", "name").split()
+    names = kubectl(config, "get", "secret", "-n", namespace, "-o", "name").split()
     assert sorted(names) == ["secret/sh.helm.release.v1.web.v1", "secret/token"]

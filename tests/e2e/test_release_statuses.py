@@ -10,10 +10,10 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.output import events_of
-from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
+from tests.e2e.release_namespace import FAILS, VERSIONS, ReleaseNamespace
 from tests.support.releases import config_map, hook
 from tests.support.repositories import deployment
-from tests.support.tidegate_command import Ran
+from tests.support.tidegate_command import CommandResult
 from tests.support.unit_conditions import condition
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
@@ -33,139 +33,142 @@ SOON = 30
 
 
 @pytest.fixture
-def harbour(served_plane: ControlPlane, tmp_path: Path) -> ReleaseHarbour:
-    made = ReleaseHarbour.open(served_plane, tmp_path)
+def stage(served_plane: ControlPlane, tmp_path: Path) -> ReleaseNamespace:
+    made = ReleaseNamespace.open(served_plane, tmp_path)
     made.give_own()
     return made
 
 
-def reasons(harbour: ReleaseHarbour) -> dict[str, tuple[str, str]]:
+def reasons(stage: ReleaseNamespace) -> dict[str, tuple[str, str]]:
     """By condition, its status and its reason."""
-    mappings = get_mappings(harbour.own(), "status", "conditions")
+    mappings = get_mappings(stage.unit_resource(), "status", "conditions")
     return {
         get_text(item, "type"): (get_text(item, "status"), get_text(item, "reason"))
         for item in mappings
     }
 
 
-def snapshots(harbour: ReleaseHarbour) -> list[tuple[Json, str]]:
-    history = get_mappings(harbour.own(), "status", "history")
+def snapshots(stage: ReleaseNamespace) -> list[tuple[Json, str]]:
+    history = get_mappings(stage.unit_resource(), "status", "history")
     return [(item["version"], get_text(item, "status")) for item in history]
 
 
-def phases(harbour: ReleaseHarbour) -> dict[str, str]:
+def phases(stage: ReleaseNamespace) -> dict[str, str]:
     """How the hooks of the last revision went, in the eyes of both."""
-    three, four = (harbour.phases(version) for version in VERSIONS)
+    three, four = (stage.phases(version) for version in VERSIONS)
     assert three == four
     return four
 
 
-async def test_a_release_is_tested_when_it_is_deployed_and_helm_may_test_it_again(
-    harbour: ReleaseHarbour,
+async def test_a_deployed_release_is_tested_and_helm_test_still_works(
+    stage: ReleaseNamespace,
 ) -> None:
-    harbour.shop.put("templates/tests/probe.yaml", hook("probe", "test"))
-    harbour.shop.release(test=TESTED)
+    stage.shop.put("templates/tests/probe.yaml", hook("probe", "test"))
+    stage.shop.release(test=TESTED)
 
-    await harbour.tidegate()
+    await stage.tidegate()
 
-    assert harbour.stands() == [(1, "deployed")]
-    assert phases(harbour) == {"probe": "Succeeded"}
-    text = f"Helm test succeeded for release {harbour.home}/web.v1 with chart shop@1.0.0"
+    assert stage.revision_statuses() == [(1, "deployed")]
+    assert phases(stage) == {"probe": "Succeeded"}
+    text = f"Helm test succeeded for release {stage.namespace}/web.v1 with chart shop@1.0.0"
     tested = ("True", "TestSucceeded", f"{text}: 1 test hook completed successfully")
-    unit_resource, job = harbour.own(), harbour.body("job", "probe")
+    unit_resource, job = stage.unit_resource(), stage.body("job", "probe")
     assert condition(unit_resource, "TestSuccess") == condition(unit_resource, "Ready") == tested
-    assert reasons(harbour)["Released"] == ("True", "InstallSucceeded")
+    assert reasons(stage)["Released"] == ("True", "InstallSucceeded")
     (snapshot,) = get_mappings(unit_resource, "status", "history")
     assert get_text(snapshot, "testHooks", "probe", "phase") == "Succeeded"
 
-    again = await harbour.tidegate("sync", "-o", "json")
+    again = await stage.tidegate("sync", "-o", "json")
     (end,) = events_of(again.stdout, "rollout.finished")
     assert end["reason"] == "passed"
     assert len(events_of(again.stdout, "object.unchanged")) == 1
     for change in CHANGES:
         assert events_of(again.stdout, change) == []
-    assert harbour.own() == unit_resource
-    assert harbour.body("job", "probe") == job
+    assert stage.unit_resource() == unit_resource
+    assert stage.body("job", "probe") == job
 
     for version in VERSIONS:
-        harbour.helm("test", "web", version=version)
-        await harbour.tidegate()
-        assert harbour.stands() == [(1, "deployed")]
+        stage.helm("test", "web", version=version)
+        await stage.tidegate()
+        assert stage.revision_statuses() == [(1, "deployed")]
 
 
-async def test_tests_that_fail_are_told_ignored_or_taken_back_as_the_release_says(
-    harbour: ReleaseHarbour,
+async def test_failed_tests_are_reported_ignored_or_remediated(
+    stage: ReleaseNamespace,
 ) -> None:
-    harbour.shop.release(test=TESTED)
-    await harbour.tidegate()
-    harbour.shop.put("templates/tests/broken.yaml", hook("broken", "test", weight=-1, pod=FAILS))
-    harbour.shop.put("templates/tests/probe.yaml", hook("probe", "test"))
+    stage.shop.release(test=TESTED)
+    await stage.tidegate()
+    stage.shop.put("templates/tests/broken.yaml", hook("broken", "test", weight=-1, pod=FAILS))
+    stage.shop.put("templates/tests/probe.yaml", hook("probe", "test"))
 
-    await harbour.tidegate(fails=True)
+    await stage.tidegate(fails=True)
 
-    assert harbour.stands() == [(1, "superseded"), (2, "deployed")]
-    assert phases(harbour) == {"broken": "Failed", "probe": ""}
+    assert stage.revision_statuses() == [(1, "superseded"), (2, "deployed")]
+    assert phases(stage) == {"broken": "Failed", "probe": ""}
     failed = ("False", "TestFailed")
     stalled = ("True", "RetriesExceeded")
     released = ("True", "UpgradeSucceeded")
-    assert reasons(harbour) == {
+    assert reasons(stage) == {
         "Ready": failed,
         "Released": released,
         "Stalled": stalled,
         "TestSuccess": failed,
     }
 
-    harbour.shop.release(test={"enable": True, "ignoreFailures": True})
-    await harbour.tidegate()
+    stage.shop.release(test={"enable": True, "ignoreFailures": True})
+    await stage.tidegate()
 
-    assert harbour.stands() == [(1, "superseded"), (2, "deployed")]
-    assert reasons(harbour) == {"Ready": released, "Released": released, "TestSuccess": failed}
+    assert stage.revision_statuses() == [(1, "superseded"), (2, "deployed")]
+    assert reasons(stage) == {"Ready": released, "Released": released, "TestSuccess": failed}
 
     remediation: Json = {"retries": 1}
     spec: Mapping[str, Json] = {"test": TESTED, "upgrade": {"remediation": remediation}}
-    harbour.shop.release(values={"to": "two"}, maxHistory=0, **spec)
-    await harbour.tidegate(fails=True)
+    stage.shop.release(values={"to": "two"}, maxHistory=0, **spec)
+    await stage.tidegate(fails=True)
 
-    assert [item[2] for item in harbour.history()][2:] == [
+    assert [item[2] for item in stage.history()][2:] == [
         "Upgrade complete",
         "Rollback to 1",
         "Upgrade complete",
         "Rollback to 4",
     ]
-    assert harbour.stands()[-2:] == [(5, "superseded"), (6, "deployed")]
-    assert harbour.setting() == {"to": "one"}
+    assert stage.revision_statuses()[-2:] == [(5, "superseded"), (6, "deployed")]
+    assert stage.setting() == {"to": "one"}
     back = ("False", "RollbackSucceeded")
-    assert (reasons(harbour)["Ready"], reasons(harbour)["TestSuccess"]) == (back, failed)
-    assert condition(harbour.own(), "Stalled") == (*stalled, "Failed to upgrade after 2 attempt(s)")
-    assert snapshots(harbour) == [(6, "deployed"), (5, "superseded"), (4, "superseded")]
+    assert (reasons(stage)["Ready"], reasons(stage)["TestSuccess"]) == (back, failed)
+    assert condition(stage.unit_resource(), "Stalled") == (
+        *stalled,
+        "Failed to upgrade after 2 attempt(s)",
+    )
+    assert snapshots(stage) == [(6, "deployed"), (5, "superseded"), (4, "superseded")]
 
 
-def break_upgrade(harbour: ReleaseHarbour, strategy: str) -> None:
+def break_upgrade(stage: ReleaseNamespace, strategy: str) -> None:
     """What is tried next fails behind its last object, be it an install or an upgrade."""
     remediation: Json = {"retries": 2, "strategy": strategy}
     last: Json = {"remediation": {"remediateLastFailure": True}}
-    harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
-    harbour.shop.put("templates/never.yaml", hook("never", "post-install,post-upgrade", pod=FAILS))
+    stage.shop.put("templates/more.yaml", config_map("more", to="more"))
+    stage.shop.put("templates/never.yaml", hook("never", "post-install,post-upgrade", pod=FAILS))
     spec: Mapping[str, Json] = {"upgrade": {"remediation": remediation}, "install": last}
-    harbour.shop.release(values={"to": "two"}, maxHistory=0, **spec)
+    stage.shop.release(values={"to": "two"}, maxHistory=0, **spec)
 
 
-async def test_an_upgrade_that_fails_thrice_ends_on_the_last_good_revision(
-    harbour: ReleaseHarbour,
+async def test_an_upgrade_that_fails_three_times_is_rolled_back(
+    stage: ReleaseNamespace,
 ) -> None:
-    await harbour.tidegate()
-    break_upgrade(harbour, "rollback")
+    await stage.tidegate()
+    break_upgrade(stage, "rollback")
 
-    await harbour.tidegate(fails=True)
+    await stage.tidegate(fails=True)
 
     good = [(item, "superseded") for item in (1, 3, 5)]
     failed = [(item, "failed") for item in (2, 4, 6)]
-    assert harbour.stands() == [*sorted((*good, *failed)), (7, "deployed")]
-    assert harbour.history()[-1][2] == "Rollback to 5"
-    assert harbour.setting() == {"to": "one"}
-    assert harbour.names() == {"web"}
-    unit_resource = harbour.own()
-    text = f"Helm rollback to previous release {harbour.home}/web.v5 with chart shop@1.0.0"
+    assert stage.revision_statuses() == [*sorted((*good, *failed)), (7, "deployed")]
+    assert stage.history()[-1][2] == "Rollback to 5"
+    assert stage.setting() == {"to": "one"}
+    assert stage.names() == {"web"}
+    unit_resource = stage.unit_resource()
+    text = f"Helm rollback to previous release {stage.namespace}/web.v5 with chart shop@1.0.0"
     assert condition(unit_resource, "Ready") == ("False", "RollbackSucceeded", f"{text} succeeded")
     assert condition(unit_resource, "Remediated") == (
         "True",
@@ -175,35 +178,36 @@ async def test_an_upgrade_that_fails_thrice_ends_on_the_last_good_revision(
     released = condition(unit_resource, "Released")
     assert released is not None
     assert released[:2] == ("False", "UpgradeFailed")
-    why = f"failed for release {harbour.home}/web with chart shop@1.0.0: Job {harbour.home}/never"
+    space = stage.namespace
+    why = f"failed for release {space}/web with chart shop@1.0.0: Job {space}/never"
     assert released[2].startswith(f"Helm upgrade {why}")
     tried = "Failed to upgrade after 3 attempt(s)"
     assert condition(unit_resource, "Stalled") == ("True", "RetriesExceeded", tried)
-    assert snapshots(harbour) == [(7, "deployed"), (6, "failed"), (5, "superseded")]
+    assert snapshots(stage) == [(7, "deployed"), (6, "failed"), (5, "superseded")]
 
 
-async def test_an_upgrade_that_fails_can_be_uninstalled_and_what_is_tried_then_is_an_install(
-    harbour: ReleaseHarbour,
+async def test_a_failed_upgrade_with_the_uninstall_strategy_is_retried_as_an_install(
+    stage: ReleaseNamespace,
 ) -> None:
-    await harbour.tidegate()
-    break_upgrade(harbour, "uninstall")
+    await stage.tidegate()
+    break_upgrade(stage, "uninstall")
 
-    await harbour.tidegate(fails=True)
+    await stage.tidegate(fails=True)
 
-    assert harbour.records() == []
-    assert harbour.names() == set()
-    unit_resource = harbour.own()
-    text = f"Helm uninstall remediation for release {harbour.home}/web succeeded"
+    assert stage.records() == []
+    assert stage.names() == set()
+    unit_resource = stage.unit_resource()
+    text = f"Helm uninstall remediation for release {stage.namespace}/web succeeded"
     assert condition(unit_resource, "Ready") == ("False", "UninstallSucceeded", text)
-    assert reasons(harbour)["Released"] == ("False", "InstallFailed")
-    assert reasons(harbour)["Stalled"] == ("True", "RetriesExceeded")
+    assert reasons(stage)["Released"] == ("False", "InstallFailed")
+    assert reasons(stage)["Stalled"] == ("True", "RetriesExceeded")
 
-    harbour.shop.drop("templates/never.yaml")
-    await harbour.tidegate()
+    stage.shop.drop("templates/never.yaml")
+    await stage.tidegate()
 
-    assert harbour.stands() == [(1, "deployed")]
-    assert harbour.names() == {"web", "more"}
-    assert reasons(harbour) == dict.fromkeys(("Ready", "Released"), ("True", "InstallSucceeded"))
+    assert stage.revision_statuses() == [(1, "deployed")]
+    assert stage.names() == {"web", "more"}
+    assert reasons(stage) == dict.fromkeys(("Ready", "Released"), ("True", "InstallSucceeded"))
 
 
 def is_observed(resource: JsonObject) -> bool:
@@ -213,13 +217,13 @@ def is_observed(resource: JsonObject) -> bool:
     )
 
 
-def put_deployment(harbour: ReleaseHarbour, outcome: str = "") -> None:
+def put_deployment(stage: ReleaseNamespace, outcome: str = "") -> None:
     body = deployment("slow", outcome=outcome)
     spec: Json = {**get_mapping(body, "spec"), "progressDeadlineSeconds": ENDLESS}
-    harbour.shop.put("templates/slow.yaml", to_yaml({**body, "spec": spec}))
+    stage.shop.put("templates/slow.yaml", to_yaml({**body, "spec": spec}))
 
 
-def lasted(ran: Ran, stage: str = "objects") -> list[int]:
+def lasted(ran: CommandResult, stage: str = "objects") -> list[int]:
     """For how many seconds a stage was waited for, in each try, until that failed."""
     messages = [json.loads(line) for line in ran.stdout.splitlines()]
     own_items = [item for item in messages if f"web/{stage}" in item.get("step", "")]
@@ -227,28 +231,28 @@ def lasted(ran: Ran, stage: str = "objects") -> list[int]:
     ended = [
         item["at"] for item in own_items if item["event"] in {"retry.scheduled", "step.failed"}
     ]
-    return [int(end - begin) // SECOND for begin, end in zip(begun, ended, strict=True)]
+    return [int(end - start) // SECOND for start, end in zip(begun, ended, strict=True)]
 
 
-async def test_what_is_never_ready_fails_in_the_time_of_its_action_and_is_taken_back(
-    harbour: ReleaseHarbour,
+async def test_an_object_that_is_never_ready_fails_after_the_timeout_of_its_action(
+    stage: ReleaseNamespace,
 ) -> None:
-    put_deployment(harbour, "never")
+    put_deployment(stage, "never")
     install: Json = {"timeout": "3s", "remediation": {"retries": 1}}
-    harbour.shop.release(timeout="30m", install=install, maxHistory=0)
+    stage.shop.release(timeout="30m", install=install, maxHistory=0)
 
-    failed = await harbour.tidegate("sync", "-o", "json", fails=True)
+    failed = await stage.tidegate("sync", "-o", "json", fails=True)
 
     assert [3 <= item < SOON for item in lasted(failed)] == [True, True]
-    assert harbour.stands() == [(1, "failed")]
-    name = f"Deployment {harbour.home}/slow"
-    why = harbour.history()[0][2].removeprefix('Release "web" failed: ')
+    assert stage.revision_statuses() == [(1, "failed")]
+    name = f"Deployment {stage.namespace}/slow"
+    why = stage.history()[0][2].removeprefix('Release "web" failed: ')
     assert why.startswith(name)
-    unit_resource = harbour.own()
+    unit_resource = stage.unit_resource()
     released = condition(unit_resource, "Released")
     assert released is not None
     assert released[:2] == ("False", "InstallFailed")
-    message = f"Helm install failed for release {harbour.home}/web with chart shop@1.0.0: {why}"
+    message = f"Helm install failed for release {stage.namespace}/web with chart shop@1.0.0: {why}"
     assert released[2].startswith(message)
     assert condition(unit_resource, "Ready") == released
     tried = "Failed to install after 2 attempt(s)"
@@ -256,40 +260,45 @@ async def test_what_is_never_ready_fails_in_the_time_of_its_action_and_is_taken_
     assert get_value(unit_resource, "status", "installFailures") == 2
     assert is_observed(unit_resource)
 
-    put_deployment(harbour)
-    await harbour.tidegate()
-    put_deployment(harbour, "never")
-    harbour.shop.release(upgrade={"timeout": "2s", "remediation": {"remediateLastFailure": True}})
-    failed = await harbour.tidegate("sync", "-o", "json", fails=True)
+    put_deployment(stage)
+    await stage.tidegate()
+    put_deployment(stage, "never")
+    stage.shop.release(upgrade={"timeout": "2s", "remediation": {"remediateLastFailure": True}})
+    failed = await stage.tidegate("sync", "-o", "json", fails=True)
 
     assert [2 <= item < SOON for item in lasted(failed)] == [True]
-    assert harbour.stands() == [(1, "failed"), (2, "superseded"), (3, "failed"), (4, "deployed")]
-    assert reasons(harbour)["Ready"] == ("False", "RollbackSucceeded")
-    assert reasons(harbour)["Released"] == ("False", "UpgradeFailed")
-    assert get_value(harbour.body("deployment", "slow"), "status", "readyReplicas") == 1
+    assert stage.revision_statuses() == [
+        (1, "failed"),
+        (2, "superseded"),
+        (3, "failed"),
+        (4, "deployed"),
+    ]
+    assert reasons(stage)["Ready"] == ("False", "RollbackSucceeded")
+    assert reasons(stage)["Released"] == ("False", "UpgradeFailed")
+    assert get_value(stage.body("deployment", "slow"), "status", "readyReplicas") == 1
 
 
-async def test_tests_and_ends_have_times_of_their_own_and_an_end_is_gone_on_with(
-    harbour: ReleaseHarbour,
+async def test_tests_and_uninstalls_have_their_own_timeouts(
+    stage: ReleaseNamespace,
 ) -> None:
     held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
-    harbour.shop.put("templates/held.yaml", held)
-    harbour.shop.put("templates/tests/hangs.yaml", hook("hangs", "test", pod=HANGS))
+    stage.shop.put("templates/held.yaml", held)
+    stage.shop.put("templates/tests/hangs.yaml", hook("hangs", "test", pod=HANGS))
     tests: Json = {"enable": True, "timeout": "2s"}
-    harbour.shop.release(timeout="30m", test=tests, uninstall={"timeout": "2s"})
+    stage.shop.release(timeout="30m", test=tests, uninstall={"timeout": "2s"})
 
-    failed = await harbour.tidegate("sync", "-o", "json", fails=True)
+    failed = await stage.tidegate("sync", "-o", "json", fails=True)
 
     assert [2 <= item < SOON for item in lasted(failed, "test")] == [True]
-    assert harbour.stands() == [(1, "deployed")]
-    assert phases(harbour) == {"hangs": "Failed"}
-    assert reasons(harbour)["Ready"] == ("False", "TestFailed")
+    assert stage.revision_statuses() == [(1, "deployed")]
+    assert phases(stage) == {"hangs": "Failed"}
+    assert reasons(stage)["Ready"] == ("False", "TestFailed")
 
-    failed = await harbour.tidegate("delete", "-o", "json", fails=True)
+    failed = await stage.tidegate("delete", "-o", "json", fails=True)
     assert [2 <= item < SOON for item in lasted(failed, "delete")] == [True]
-    assert harbour.stands() == [(1, "uninstalling")]
-    harbour.kubectl("patch", "configmap", "held", "--type=merge", "-p", UNHELD)
-    await harbour.tidegate("delete")
+    assert stage.revision_statuses() == [(1, "uninstalling")]
+    stage.kubectl("patch", "configmap", "held", "--type=merge", "-p", UNHELD)
+    await stage.tidegate("delete")
 
-    assert harbour.records() == []
-    assert harbour.names() == set()
+    assert stage.records() == []
+    assert stage.names() == set()

@@ -10,7 +10,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.output import events_of
-from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
+from tests.e2e.release_namespace import FAILS, VERSIONS, ReleaseNamespace
 from tests.support.helm_oracle import VERSION, objects_of
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import config_map, hook
@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(params=VERSIONS)
-def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> ReleaseHarbour:
-    made = ReleaseHarbour.open(plane, tmp_path, str(request.param))
+def stage(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> ReleaseNamespace:
+    made = ReleaseNamespace.open(plane, tmp_path, str(request.param))
     shop = made.shop
     shop.put("values.yaml", "to: one\nkept: true\n")
     shop.put("templates/NOTES.txt", "thanks for {{ .Release.Name }}")
@@ -32,11 +32,13 @@ def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest)
     return made
 
 
-def read_by_helm(harbour: ReleaseHarbour, home: str = "") -> list[Json]:
+def read_by_helm(stage: ReleaseNamespace, namespace: str = "") -> list[Json]:
     """All that `helm get` says of a release; of its objects without what Flux puts onto them."""
-    values = [harbour.helm("get", "values", "web", *item, home=home) for item in ((), ("--all",))]
-    notes = harbour.helm("get", "notes", "web", home=home)
-    kinds = (harbour.helm("get", name, "web", home=home) for name in ("manifest", "hooks"))
+    values = [
+        stage.helm("get", "values", "web", *item, namespace=namespace) for item in ((), ("--all",))
+    ]
+    notes = stage.helm("get", "notes", "web", namespace=namespace)
+    kinds = (stage.helm("get", name, "web", namespace=namespace) for name in ("manifest", "hooks"))
     objects = [[path, without_origin(item)] for kind in kinds for path, item in objects_of(kind)]
     return [*values, notes, *objects]
 
@@ -52,97 +54,97 @@ def without_origin(body: bytes) -> Json:
     return {**document, "metadata": {**rest, "labels": others}}
 
 
-def released_by_helm(harbour: ReleaseHarbour, to: str) -> list[Json]:
+def released_by_helm(stage: ReleaseNamespace, to: str) -> list[Json]:
     """What helm says of the same chart when it has released that itself, next door."""
-    home, words = f"{harbour.home}-helm", ("--create-namespace", "--set", f"to={to}")
-    harbour.helm("upgrade", "--install", "web", harbour.chart, *words, home=home)
-    return read_by_helm(harbour, home)
+    namespace, words = f"{stage.namespace}-helm", ("--create-namespace", "--set", f"to={to}")
+    stage.helm("upgrade", "--install", "web", stage.chart, *words, namespace=namespace)
+    return read_by_helm(stage, namespace)
 
 
-async def test_helm_reads_what_we_installed_and_upgraded(harbour: ReleaseHarbour) -> None:
-    harbour.shop.release(values={"to": "two"})
-    await harbour.tidegate()
-    assert harbour.history() == [(1, "deployed", "Install complete")]
-    assert harbour.listed() == [("web", "1", "deployed", "shop-1.0.0")]
-    assert harbour.phases() == {"migrate": "Succeeded", "probe": ""}
-    assert read_by_helm(harbour) == released_by_helm(harbour, "two")
-    harbour.shop.release(values={"to": "three"}, test={"enable": True})
+async def test_helm_reads_our_releases(stage: ReleaseNamespace) -> None:
+    stage.shop.release(values={"to": "two"})
+    await stage.tidegate()
+    assert stage.history() == [(1, "deployed", "Install complete")]
+    assert stage.listed() == [("web", "1", "deployed", "shop-1.0.0")]
+    assert stage.phases() == {"migrate": "Succeeded", "probe": ""}
+    assert read_by_helm(stage) == released_by_helm(stage, "two")
+    stage.shop.release(values={"to": "three"}, test={"enable": True})
 
-    await harbour.tidegate()
+    await stage.tidegate()
 
-    assert harbour.history() == [
+    assert stage.history() == [
         (1, "superseded", "Install complete"),
         (2, "deployed", "Upgrade complete"),
     ]
-    assert harbour.listed() == [("web", "2", "deployed", "shop-1.0.0")]
-    assert get_text(harbour.told("status", "web"), "info", "status") == "deployed"
-    assert harbour.phases() == {"migrate": "Succeeded", "probe": "Succeeded"}
-    assert harbour.told("get", "values", "web") == {"to": "three"}
-    assert read_by_helm(harbour) == released_by_helm(harbour, "three")
+    assert stage.listed() == [("web", "2", "deployed", "shop-1.0.0")]
+    assert get_text(stage.helm_json("status", "web"), "info", "status") == "deployed"
+    assert stage.phases() == {"migrate": "Succeeded", "probe": "Succeeded"}
+    assert stage.helm_json("get", "values", "web") == {"to": "three"}
+    assert read_by_helm(stage) == released_by_helm(stage, "three")
 
 
-async def test_helm_rolls_ours_back_and_we_go_on(harbour: ReleaseHarbour) -> None:
-    await harbour.tidegate()
-    harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
-    harbour.shop.release(values={"to": "two"})
-    await harbour.tidegate()
-    forced = ("--force-conflicts",) if harbour.version == VERSION else ()
+async def test_helm_can_roll_back_our_release(stage: ReleaseNamespace) -> None:
+    await stage.tidegate()
+    stage.shop.put("templates/more.yaml", config_map("more", to="more"))
+    stage.shop.release(values={"to": "two"})
+    await stage.tidegate()
+    forced = ("--force-conflicts",) if stage.version == VERSION else ()
 
-    harbour.helm("rollback", "web", "1", *forced)
-    assert harbour.setting() == {"to": "one"}
-    assert harbour.names() == {"web"}
-    await harbour.tidegate()
+    stage.helm("rollback", "web", "1", *forced)
+    assert stage.setting() == {"to": "one"}
+    assert stage.names() == {"web"}
+    await stage.tidegate()
 
-    assert harbour.setting() == {"to": "two"}
-    assert harbour.names() == {"web", "more"}
-    assert [item[:2] for item in harbour.history()][-2:] == [(3, "superseded"), (4, "deployed")]
+    assert stage.setting() == {"to": "two"}
+    assert stage.names() == {"web", "more"}
+    assert [item[:2] for item in stage.history()][-2:] == [(3, "superseded"), (4, "deployed")]
 
 
-async def test_what_helm_installed_is_upgraded_and_what_left_the_chart_goes(
-    harbour: ReleaseHarbour,
+async def test_a_release_of_helm_is_upgraded_and_removed_objects_are_deleted(
+    stage: ReleaseNamespace,
 ) -> None:
-    harbour.shop.put("templates/old.yaml", config_map("old", to="old"))
-    harbour.helm("install", "web", harbour.chart, "--set", "to=zero")
-    harbour.shop.drop("templates/old.yaml")
+    stage.shop.put("templates/old.yaml", config_map("old", to="old"))
+    stage.helm("install", "web", stage.chart, "--set", "to=zero")
+    stage.shop.drop("templates/old.yaml")
 
-    await harbour.tidegate()
+    await stage.tidegate()
 
-    assert harbour.names() == {"web"}
-    assert harbour.setting() == {"to": "one"}
-    assert [item[:2] for item in harbour.history()] == [(1, "superseded"), (2, "deployed")]
-
-
-async def test_helm_uninstalls_ours(harbour: ReleaseHarbour) -> None:
-    await harbour.tidegate()
-
-    harbour.helm("uninstall", "web")
-
-    assert harbour.names() == set()
-    assert harbour.records() == []
+    assert stage.names() == {"web"}
+    assert stage.setting() == {"to": "one"}
+    assert [item[:2] for item in stage.history()] == [(1, "superseded"), (2, "deployed")]
 
 
-async def test_helm_upgrades_ours(harbour: ReleaseHarbour) -> None:
-    await harbour.tidegate()
-    forced = ("--force-conflicts",) if harbour.version == VERSION else ()
+async def test_helm_can_uninstall_our_release(stage: ReleaseNamespace) -> None:
+    await stage.tidegate()
 
-    harbour.helm("upgrade", "web", harbour.chart, "--set", "to=three", "--reuse-values", *forced)
+    stage.helm("uninstall", "web")
 
-    assert harbour.setting() == {"to": "three"}
-    assert [item[:2] for item in harbour.history()] == [(1, "superseded"), (2, "deployed")]
+    assert stage.names() == set()
+    assert stage.records() == []
 
 
-async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(
-    harbour: ReleaseHarbour,
+async def test_helm_can_upgrade_our_release(stage: ReleaseNamespace) -> None:
+    await stage.tidegate()
+    forced = ("--force-conflicts",) if stage.version == VERSION else ()
+
+    stage.helm("upgrade", "web", stage.chart, "--set", "to=three", "--reuse-values", *forced)
+
+    assert stage.setting() == {"to": "three"}
+    assert [item[:2] for item in stage.history()] == [(1, "superseded"), (2, "deployed")]
+
+
+async def test_helm_shows_the_rollback_of_a_failed_upgrade(
+    stage: ReleaseNamespace,
 ) -> None:
-    await harbour.tidegate()
-    harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
-    harbour.shop.put("templates/never.yaml", hook("never", "post-upgrade", pod=FAILS))
+    await stage.tidegate()
+    stage.shop.put("templates/more.yaml", config_map("more", to="more"))
+    stage.shop.put("templates/never.yaml", hook("never", "post-upgrade", pod=FAILS))
     remediation: Json = {"retries": 1}
-    harbour.shop.release(values={"to": "two"}, upgrade={"remediation": remediation})
+    stage.shop.release(values={"to": "two"}, upgrade={"remediation": remediation})
 
-    await harbour.tidegate(fails=True)
+    await stage.tidegate(fails=True)
 
-    messages = [item if item[1] != "failed" else item[:2] for item in harbour.history()]
+    messages = [item if item[1] != "failed" else item[:2] for item in stage.history()]
     assert messages == [
         (1, "superseded", "Install complete"),
         (2, "failed"),
@@ -150,68 +152,68 @@ async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(
         (4, "failed"),
         (5, "deployed", "Rollback to 3"),
     ]
-    assert harbour.setting() == {"to": "one"}
-    assert harbour.told("get", "values", "web") == {}
-    assert harbour.names() == {"web"}
+    assert stage.setting() == {"to": "one"}
+    assert stage.helm_json("get", "values", "web") == {}
+    assert stage.names() == {"web"}
 
-    harbour.shop.drop("templates/never.yaml")
-    await harbour.tidegate()
+    stage.shop.drop("templates/never.yaml")
+    await stage.tidegate()
 
-    assert harbour.setting() == {"to": "two"}
-    assert [item[:2] for item in harbour.history()][-2:] == [(5, "superseded"), (6, "deployed")]
+    assert stage.setting() == {"to": "two"}
+    assert [item[:2] for item in stage.history()][-2:] == [(5, "superseded"), (6, "deployed")]
 
 
-async def test_what_became_another_release_or_left_git_helm_sees_no_more(
-    harbour: ReleaseHarbour,
+async def test_helm_does_not_list_renamed_or_removed_releases(
+    stage: ReleaseNamespace,
 ) -> None:
-    apps = kustomization(harbour.home, "./apps", into="")
-    repository = Repository(harbour.shop.root)
-    harbour.shop.file = "apps/release.yaml"
-    harbour.shop.release()
+    apps = kustomization(stage.namespace, "./apps", into="")
+    repository = Repository(stage.shop.root)
+    stage.shop.file = "apps/release.yaml"
+    stage.shop.release()
     repository.put("clusters/main/all.yaml", git_repository(), apps)
-    await harbour.tidegate()
-    harbour.shop.release(releaseName="till")
+    await stage.tidegate()
+    stage.shop.release(releaseName="till")
 
-    await harbour.tidegate()
+    await stage.tidegate()
 
-    assert harbour.listed() == [("till", "1", "deployed", "shop-1.0.0")]
-    assert harbour.names() == {"web"}
+    assert stage.listed() == [("till", "1", "deployed", "shop-1.0.0")]
+    assert stage.names() == {"web"}
 
-    left = setting("left", harbour.home)
-    repository.put("apps/release.yaml", namespace(harbour.home), left)
-    await harbour.tidegate()
+    left = setting("left", stage.namespace)
+    repository.put("apps/release.yaml", namespace(stage.namespace), left)
+    await stage.tidegate()
 
-    assert harbour.listed() == []
-    assert harbour.names() == {"left"}
-    assert harbour.records() == []
+    assert stage.listed() == []
+    assert stage.names() == {"left"}
+    assert stage.records() == []
 
 
-@pytest.mark.parametrize("harbour", [VERSION], indirect=True)
-async def test_what_others_change_is_reported_or_put_back_as_the_release_says(
-    harbour: ReleaseHarbour, wording: RecordedWording
+@pytest.mark.parametrize("stage", [VERSION], indirect=True)
+async def test_drift_is_reported_or_corrected_by_mode(
+    stage: ReleaseNamespace, wording: RecordedWording
 ) -> None:
-    harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
-    harbour.shop.release(driftDetection={"mode": "warn"})
-    await harbour.tidegate()
+    stage.shop.put("templates/more.yaml", config_map("more", to="more"))
+    stage.shop.release(driftDetection={"mode": "warn"})
+    await stage.tidegate()
     edit = json.dumps({"data": {"to": "other"}})
-    harbour.kubectl("patch", "configmap", "web", "--type=merge", "-p", edit)
-    harbour.kubectl("delete", "configmap", "more")
+    stage.kubectl("patch", "configmap", "web", "--type=merge", "-p", edit)
+    stage.kubectl("delete", "configmap", "more")
 
-    warned = await harbour.tidegate("sync", "-o", "json")
+    warned = await stage.tidegate("sync", "-o", "json")
     drifted = events_of(warned.stdout, "object.drifted")
     assert sorted(event["name"] for event in drifted) == ["more", "web"]
     wording(sorted(f"{event['name']}: {event['message']}" for event in drifted))
-    assert await harbour.operations() == {"keep"}
-    harbour.shop.release(driftDetection={"mode": "disabled"})
-    silent = await harbour.tidegate("sync", "-o", "json")
+    assert await stage.operations() == {"keep"}
+    stage.shop.release(driftDetection={"mode": "disabled"})
+    silent = await stage.tidegate("sync", "-o", "json")
     assert events_of(silent.stdout, "object.drifted") == []
-    assert harbour.setting() == {"to": "other"}
-    assert harbour.names() == {"web"}
+    assert stage.setting() == {"to": "other"}
+    assert stage.names() == {"web"}
 
-    harbour.shop.release(driftDetection={"mode": "enabled"})
-    assert await harbour.operations() == {"create", "change"}
-    await harbour.tidegate()
+    stage.shop.release(driftDetection={"mode": "enabled"})
+    assert await stage.operations() == {"create", "change"}
+    await stage.tidegate()
 
-    assert harbour.setting() == {"to": "one"}
-    assert harbour.names() == {"web", "more"}
-    assert harbour.history() == [(1, "deployed", "Install complete")]
+    assert stage.setting() == {"to": "one"}
+    assert stage.names() == {"web", "more"}
+    assert stage.history() == [(1, "deployed", "Install complete")]

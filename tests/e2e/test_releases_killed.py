@@ -36,7 +36,7 @@ EVENTS = {"before": "pre-install,pre-upgrade", "behind": "post-install,post-upgr
 
 
 @dataclass(slots=True)
-class Mortal:
+class KilledRelease:
     """A release whose hooks and notes are named after their revision."""
 
     plane: ControlPlane
@@ -59,10 +59,10 @@ class Mortal:
         newer revision, and sometimes one that was killed is, too.
         """
         words = (sys.executable, "-m", "tidegate", "sync", *self.words, "-o", "json")
-        home = str(self.shop.root.parent)
+        user_home = str(self.shop.root.parent)
         left, known = self.chance.randint(1, LINES), self.leases()
         process = await asyncio.create_subprocess_exec(
-            *words, env={"PATH": os.environ["PATH"], "HOME": home}, stdout=PIPE, stderr=PIPE
+            *words, env={"PATH": os.environ["PATH"], "HOME": user_home}, stdout=PIPE, stderr=PIPE
         )
         assert process.stdout is not None
         while left and await process.stdout.readline():
@@ -103,7 +103,7 @@ class Mortal:
         )
 
 
-async def test_killed_ten_times_no_record_is_open_no_hook_runs_twice_and_no_number_is_lost(
+async def test_ten_kills_leave_no_pending_record_no_repeated_hook_and_no_gap(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
     shop = ChartRepository(tmp_path / "repository", HOME)
@@ -114,24 +114,24 @@ async def test_killed_ten_times_no_record_is_open_no_hook_runs_twice_and_no_numb
         shop.put(f"templates/{name}.yaml", numbered)
     for name in ("web", "more"):
         shop.put(f"templates/{name}.yaml", config_map(name, to="'{{ .Values.to }}'"))
-    mortal = Mortal(plane, shop)
-    kubectl(mortal.admin, "create", "namespace", HOME)
-    mortal.change()
-    while mortal.kills < KILLS:
-        await mortal.die()
+    release = KilledRelease(plane, shop)
+    kubectl(release.admin, "create", "namespace", HOME)
+    release.change()
+    while release.kills < KILLS:
+        await release.die()
 
-    ran = await Tidegate(tmp_path).run("sync", *mortal.words, "--timeout", "100s")
+    ran = await Tidegate(tmp_path).run("sync", *release.words, "--timeout", "100s")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    stands, made = mortal.records(), mortal.made()
-    last = max(stands)
-    assert sorted(stands) == [*range(1, last + 1)]
-    assert stands.pop(last) == "deployed"
-    assert {*stands.values()} <= {"superseded", "failed"}
+    revision_statuses, made = release.records(), release.made()
+    last = max(revision_statuses)
+    assert sorted(revision_statuses) == [*range(1, last + 1)]
+    assert revision_statuses.pop(last) == "deployed"
+    assert {*revision_statuses.values()} <= {"superseded", "failed"}
     entered = {f"secrets/sh.helm.release.v1.web.v{number}": 1 for number in range(1, last + 1)}
     assert {name: count for name, count in made.items() if "sh.helm" in name} == entered
     hooks = {name: count for name, count in made.items() if name.startswith("jobs/")}
     assert {*hooks.values()} == {1}, hooks
-    whole = [number for number, status in stands.items() if status == "superseded"]
+    whole = [number for number, status in revision_statuses.items() if status == "superseded"]
     desired = {f"jobs/{name}-{item}" for name in EVENTS for item in (*whole, last)}
     assert desired <= hooks.keys()

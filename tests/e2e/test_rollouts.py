@@ -18,7 +18,7 @@ from plane.audit import read_audit
 from tests.e2e.conftest import Site
 from tests.support.builders import make_plan_from, make_unit
 from tests.support.cluster_client import ClusterClient, require_live
-from tests.support.rollout_audit import Story, a_wave, is_own_write, read_story
+from tests.support.rollout_audit import AuditHistory, a_wave, is_own_write, read_history
 from tests.support.rollout_program import KEY
 from tests.support.rollout_runs import Run, make_driver, make_settings
 from tidegate.engine.driver import drive
@@ -96,39 +96,39 @@ class Program:
         assert await self.process.wait() == -signal.SIGKILL
 
 
-def assert_in_order(story: Story, *, waves: int = WAVES) -> None:
+def assert_in_order(history: AuditHistory, *, waves: int = WAVES) -> None:
     """No wave was written before the one before it was ready, nor after the next one had begun."""
-    order = [write.wave for write in story.writes]
+    order = [write.wave for write in history.writes]
     assert order == sorted(order)
     for wave in range(1, waves):
-        assert story.ready[wave - 1, 1].received < story.first_write(wave).at, wave
+        assert history.ready[wave - 1, 1].received < history.first_write(wave).at, wave
 
 
 async def living(client: ClusterClient, plan: Plan) -> dict[str, LiveObject]:
     """The planned objects by name, all of them as planned."""
     items = items_of(plan)
     outcomes = await client.ask(*(Get(item.ref) for item in items))
-    lives = {
+    live_objects = {
         item.ref.name: require_live(result) for item, result in zip(items, outcomes, strict=True)
     }
     for item in items:
         expected, matches = (
-            msgspec.json.decode(item_) for item_ in (item.body, lives[item.ref.name].body)
+            msgspec.json.decode(item_) for item_ in (item.body, live_objects[item.ref.name].body)
         )
         assert compare(expected, matches, manager="tidegate").action is DiffAction.KEEP, item.ref
-    return lives
+    return live_objects
 
 
 def assert_versions_in_order(
-    story: Story, lives: dict[str, LiveObject], *, waves: int = WAVES
+    history: AuditHistory, live_objects: dict[str, LiveObject], *, waves: int = WAVES
 ) -> None:
     """The same by the server's count of changes: nobody but us ever writes these ConfigMaps."""
     for wave in range(1, waves):
-        first = min(int(lives[f"w{wave:02}-{letter}"].resource_version) for letter in "ab")
-        assert story.ready[wave - 1, 1].version < first, wave
+        first = min(int(live_objects[f"w{wave:02}-{letter}"].resource_version) for letter in "ab")
+        assert history.ready[wave - 1, 1].version < first, wave
 
 
-async def test_twenty_waves_come_one_after_another_by_the_audit_log(site: Site) -> None:
+async def test_the_audit_log_shows_twenty_waves_one_after_another(site: Site) -> None:
     async with site.client(site.kubeconfig()) as client:
         plan = a_chain(client.namespace)
 
@@ -136,16 +136,16 @@ async def test_twenty_waves_come_one_after_another_by_the_audit_log(site: Site) 
         with closing(Jq()) as jq:
             run.result = await drive(make_driver(client.world, plan, run, make_settings(), jq))
 
-        lives = await living(client, plan)
-    story = read_story(site.plane.audit_log, client.namespace)
+        live_objects = await living(client, plan)
+    history = read_history(site.plane.audit_log, client.namespace)
     assert run.result == "passed"
-    assert_in_order(story)
-    assert_versions_in_order(story, lives)
-    assert len(story.writes) == len(lives) == 3 * WAVES
+    assert_in_order(history)
+    assert_versions_in_order(history, live_objects)
+    assert len(history.writes) == len(live_objects) == 3 * WAVES
 
 
 @pytest.mark.timeout(400)
-async def test_a_rollout_that_is_killed_ten_times_comes_to_the_same_end_in_order(
+async def test_a_rollout_killed_ten_times_has_the_same_result_in_order(
     site: Site, tmp_path: Path
 ) -> None:
     moments = random.Random(6)
@@ -162,22 +162,20 @@ async def test_a_rollout_that_is_killed_ten_times_comes_to_the_same_end_in_order
             await program.kill()
         end = await (await Program.start(path, login, holder="another")).end()
 
-        lives = await living(client, plan)
-    story = read_story(site.plane.audit_log, client.namespace)
+        live_objects = await living(client, plan)
+    history = read_history(site.plane.audit_log, client.namespace)
     assert end == "passed"
-    assert_in_order(story)
-    assert_versions_in_order(story, lives)
-    made = story.created()
-    assert len(lives) == 3 * WAVES
+    assert_in_order(history)
+    assert_versions_in_order(history, live_objects)
+    made = history.created()
+    assert len(live_objects) == 3 * WAVES
     assert len(made) == len(set(made)), "nothing is made twice"
     # Of a creation whose caller was killed meanwhile, the server notes no success.
     assert 3 * WAVES - KILLS <= len(made) <= 3 * WAVES
 
 
 @pytest.mark.timeout(400)
-async def test_a_rollout_outlives_a_restart_of_the_api_server(
-    own_site: Site, tmp_path: Path
-) -> None:
+async def test_a_rollout_survives_an_api_server_restart(own_site: Site, tmp_path: Path) -> None:
     async with own_site.client(own_site.kubeconfig()) as client:
         plan = a_chain(client.namespace)
         login = own_site.plane.kubeconfig("tidegate")
@@ -188,15 +186,15 @@ async def test_a_rollout_outlives_a_restart_of_the_api_server(
         own_site.plane.revive("apiserver")
 
         end = await program.end()
-        lives = await living(client, plan)
-    story = read_story(own_site.plane.audit_log, client.namespace)
+        live_objects = await living(client, plan)
+    history = read_history(own_site.plane.audit_log, client.namespace)
     assert end == "passed"
-    assert_in_order(story)
-    assert_versions_in_order(story, lives)
-    assert len(story.created()) == len(set(story.created())) == 3 * WAVES
+    assert_in_order(history)
+    assert_versions_in_order(history, live_objects)
+    assert len(history.created()) == len(set(history.created())) == 3 * WAVES
 
 
-async def test_a_later_plan_of_a_unit_takes_over_and_the_two_never_interleave(
+async def test_a_newer_plan_supersedes_a_rollout_without_interleaved_writes(
     site: Site, tmp_path: Path
 ) -> None:
     async with site.client(site.kubeconfig()) as client:
@@ -218,7 +216,7 @@ async def test_a_later_plan_of_a_unit_takes_over_and_the_two_never_interleave(
 
 def writers_of_objects(site: Site, client: ClusterClient) -> list[str]:
     """Who wrote the unit's objects, in the order of the writes."""
-    return [write.user for write in read_story(site.plane.audit_log, client.namespace).writes]
+    return [write.user for write in read_history(site.plane.audit_log, client.namespace).writes]
 
 
 def writers_of_journal(site: Site, client: ClusterClient) -> list[str]:

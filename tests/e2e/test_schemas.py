@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from plane import ControlPlane
 from plane.schemas import read_plane
 from tests.e2e import schema_bodies as bodies
-from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, Spoiling, spoiled
+from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, BodyMutation, spoiled
 from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
@@ -57,13 +57,13 @@ tries = settings(
 batches = given(st.lists(SPOILINGS, min_size=BATCH, max_size=BATCH))
 
 
-def answers(plane: ControlPlane, verb: Verb, *asked: JsonObject) -> tuple[Outcome, ...]:
+def answers(plane: ControlPlane, verb: Verb, *request_bodies: JsonObject) -> tuple[Outcome, ...]:
     """What the server says to these, without doing any of it."""
 
     async def ask() -> tuple[Outcome, ...]:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
             return await ClusterClient(Dispatcher(world)).ask(
-                *(write_of(body, verb) for body in asked)
+                *(write_of(body, verb) for body in request_bodies)
             )
 
     return asyncio.run(ask())
@@ -121,13 +121,13 @@ def everything(plane: ControlPlane) -> Iterator[Shape]:
     asyncio.run(withdraw())
 
 
-async def test_the_file_says_what_the_server_says(plane: ControlPlane) -> None:
+async def test_the_stored_schemas_equal_those_of_the_server(plane: ControlPlane) -> None:
     path, text = await read_plane(plane.kubeconfig("tidegate"))
 
     assert path.read_text() == text
 
 
-async def test_the_kinds_are_those_of_the_server_in_its_order(plane: ControlPlane) -> None:
+async def test_the_kinds_equal_those_of_the_server_in_its_order(plane: ControlPlane) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         (catalogue,) = await ClusterClient(Dispatcher(world)).ask(Discover())
 
@@ -138,8 +138,8 @@ async def test_the_kinds_are_those_of_the_server_in_its_order(plane: ControlPlan
 
 @tries
 @batches
-def test_a_creation_of_a_custom_object_is_judged_alike(
-    plane: ControlPlane, everything: Shape, batch: list[list[Spoiling]]
+def test_a_create_of_a_custom_object_is_validated_like_on_the_server(
+    plane: ControlPlane, everything: Shape, batch: list[list[BodyMutation]]
 ) -> None:
     requests = [spoiled(bodies.EVERYTHING_BODY, each) for each in batch]
 
@@ -154,8 +154,8 @@ def test_a_creation_of_a_custom_object_is_judged_alike(
 
 @tries
 @batches
-def test_an_apply_of_a_custom_object_is_judged_alike(
-    plane: ControlPlane, everything: Shape, batch: list[list[Spoiling]]
+def test_an_apply_of_a_custom_object_is_validated_like_on_the_server(
+    plane: ControlPlane, everything: Shape, batch: list[list[BodyMutation]]
 ) -> None:
     requests = [spoiled(bodies.EVERYTHING_BODY, each) for each in batch]
 
@@ -185,8 +185,8 @@ def without_either(causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
 
 @tries
 @batches
-def test_a_creation_of_a_built_in_object_is_judged_alike(
-    plane: ControlPlane, batch: list[list[Spoiling]]
+def test_a_create_of_a_built_in_object_is_validated_like_on_the_server(
+    plane: ControlPlane, batch: list[list[BodyMutation]]
 ) -> None:
     requests = [spoiled(body, each) for each, body in zip(batch, BUILT_IN_BODIES * 6, strict=True)]
 
@@ -209,8 +209,8 @@ def test_a_creation_of_a_built_in_object_is_judged_alike(
 
 @tries
 @batches
-def test_an_apply_of_a_built_in_object_is_judged_alike(
-    plane: ControlPlane, batch: list[list[Spoiling]]
+def test_an_apply_of_a_built_in_object_is_validated_like_on_the_server(
+    plane: ControlPlane, batch: list[list[BodyMutation]]
 ) -> None:
     requests = [spoiled(body, each) for each, body in zip(batch, BUILT_IN_BODIES * 6, strict=True)]
 
@@ -241,7 +241,9 @@ def dict_of(value: Json) -> JsonObject:
     return value
 
 
-def test_metadata_that_cannot_be_read_is_told_alike(plane: ControlPlane, everything: Shape) -> None:
+def test_invalid_metadata_is_reported_like_on_the_server(
+    plane: ControlPlane, everything: Shape
+) -> None:
     spoilt: tuple[Json, ...] = ({"name": "x", "labels": {"a": 1}}, {"name": "x", "labels": "a"})
     requests: list[JsonObject] = [
         {**bodies.EVERYTHING_BODY, "metadata": metadata} for metadata in spoilt

@@ -103,14 +103,14 @@ DEFINITIONS: dict[str, JsonObject] = {
 }
 
 
-def test_a_definition_is_judged_alike(plane: ControlPlane) -> None:
+def test_a_crd_is_validated_like_on_the_server(plane: ControlPlane) -> None:
     outcomes = answers(plane, Verb.CREATE, *DEFINITIONS.values())
 
     for (case, body), outcome in zip(DEFINITIONS.items(), outcomes, strict=True):
         assert causes_of(outcome) == find_definition_problems(body), case
 
 
-def test_a_definition_without_one_version_to_store_is_refused_alike_but_for_what_is_shown(
+def test_a_crd_without_a_storage_version_is_rejected_like_on_the_server(
     plane: ControlPlane,
 ) -> None:
     request = [
@@ -278,7 +278,9 @@ OBJECTS: tuple[JsonObject, ...] = (
 )
 
 
-def test_what_a_built_in_object_lacks_is_told_alike(plane: ControlPlane) -> None:
+def test_missing_fields_of_a_built_in_object_are_reported_like_on_the_server(
+    plane: ControlPlane,
+) -> None:
     outcomes = answers(plane, Verb.CREATE, *OBJECTS)
 
     for body, outcome in zip(OBJECTS, outcomes, strict=True):

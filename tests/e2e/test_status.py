@@ -27,7 +27,9 @@ spec:
 """
 
 
-async def test_an_object_is_judged_by_the_rules_of_its_kind(site: Site, tmp_path: Path) -> None:
+async def test_the_health_of_an_object_follows_the_rules_of_its_kind(
+    site: Site, tmp_path: Path
+) -> None:
     unit = write_unit(tmp_path / "unit", settings=config_map("settings"), web=WEB)
     kubeconfig = site.kubeconfig()
     async with site.client(kubeconfig) as client:

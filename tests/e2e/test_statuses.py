@@ -119,9 +119,9 @@ def shown(fleet: Fleet, *words: str) -> str:
     return kubectl(fleet.plane.kubeconfig("admin"), *words)
 
 
-def bodies(fleet: Fleet, kinds: str, home: str) -> list[JsonObject]:
+def bodies(fleet: Fleet, kinds: str, namespace: str) -> list[JsonObject]:
     document = json.loads(
-        shown(fleet, "get", kinds, "-n", f"{home}{fleet.repository.suffix}", "-o", "json")
+        shown(fleet, "get", kinds, "-n", f"{namespace}{fleet.repository.suffix}", "-o", "json")
     )
     return get_mappings(document, "items")
 
@@ -157,7 +157,7 @@ def status_writes(fleet: Fleet) -> list[str]:
     ]
 
 
-async def test_every_application_is_shown_with_its_wave_and_that_it_is_synced(fleet: Fleet) -> None:
+async def test_applications_are_shown_with_wave_and_sync_status(fleet: Fleet) -> None:
     dev_applications(fleet.repository)
     revision = commit(fleet.repository.root)
 
@@ -165,8 +165,8 @@ async def test_every_application_is_shown_with_its_wave_and_that_it_is_synced(fl
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert plain_lines(ran.stderr) == []
-    home = f"argocd{fleet.repository.suffix}"
-    table = shown(fleet, "get", "applications", "-n", home, "-o", COLUMNS)
+    namespace = f"argocd{fleet.repository.suffix}"
+    table = shown(fleet, "get", "applications", "-n", namespace, "-o", COLUMNS)
     rows = [line.split() for line in table.splitlines()]
     assert rows[0] == ["NAME", "WAVE"]
     waves = {name: str(wave) if wave else "<none>" for name, wave in WAVES.items()}
@@ -175,14 +175,14 @@ async def test_every_application_is_shown_with_its_wave_and_that_it_is_synced(fl
     output = "".join(f"{line}\n" for line in jq.compile(IN_ORDER).input_value(result).all())
     ordered = sorted(output.splitlines(), key=lambda line: int(line.partition("\t")[0]))
     assert ordered == [f"{wave}\t{name}\tSynced" for name, wave in WAVES.items()]
-    wide = shown(fleet, "get", "applications", "-n", home, "-o", "wide").splitlines()
+    wide = shown(fleet, "get", "applications", "-n", namespace, "-o", "wide").splitlines()
     assert wide[0].split() == ["NAME", "SYNC", "STATUS", "HEALTH", "STATUS", "REVISION", "PROJECT"]
     assert {tuple(line.split()[1:]) for line in wide[1:]} == {
         ("Synced", "Healthy", revision, "default")
     }
 
 
-async def test_kustomizations_are_shown_ready_with_the_revision_that_is_applied(
+async def test_kustomizations_are_shown_ready_with_the_applied_revision(
     fleet: Fleet,
 ) -> None:
     layers(fleet.repository)
@@ -192,13 +192,13 @@ async def test_kustomizations_are_shown_ready_with_the_revision_that_is_applied(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert plain_lines(ran.stderr) == []
-    home = f"flux-system{fleet.repository.suffix}"
-    head, *rows = shown(fleet, "get", "kustomizations", "-n", home).splitlines()
+    namespace = f"flux-system{fleet.repository.suffix}"
+    head, *rows = shown(fleet, "get", "kustomizations", "-n", namespace).splitlines()
     assert head.split() == ["NAME", "AGE", "READY", "STATUS"]
     seen = {row.split()[0]: re.split(r"\s{2,}", row)[2:] for row in rows}
     expected = ["True", f"Applied revision: main@sha1:{revision}"]
-    assert seen == dict.fromkeys((*LAYERS, home), expected)
-    described = shown(fleet, "describe", "kustomization", "databases", "-n", home)
+    assert seen == dict.fromkeys((*LAYERS, namespace), expected)
+    described = shown(fleet, "describe", "kustomization", "databases", "-n", namespace)
     assert "Health check passed in" in described
     assert "Reconciliation finished in" in described
 
@@ -262,62 +262,64 @@ def a_controller(fleet: Fleet, dialect: str) -> Iterator[str]:
         if is_argo
         else {"app": "kustomize-controller"}
     )
-    home = f"{HOMES[not is_argo]}{fleet.repository.suffix}"
+    namespace = f"{HOMES[not is_argo]}{fleet.repository.suffix}"
     containers: Json = [{"name": "manager", "image": "example.org/manager:1"}]
     template: Json = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
     body: JsonObject = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": "controller", "namespace": home},
+        "metadata": {"name": "controller", "namespace": namespace},
         "spec": {"selector": {"matchLabels": labels}, "template": template},
     }
     shown_by = fleet.plane.kubeconfig("admin")
     kubectl(shown_by, "apply", "-f", "-", text=json.dumps(body))
-    kubectl(shown_by, "rollout", "status", "deployment/controller", "-n", home, "--timeout=60s")
+    kubectl(
+        shown_by, "rollout", "status", "deployment/controller", "-n", namespace, "--timeout=60s"
+    )
     try:
         yield HOMES[not is_argo]
     finally:
-        kubectl(shown_by, "delete", "deployment", "controller", "-n", home, "--now")
-        kubectl(shown_by, "wait", "pod", "--for=delete", "--all", "-n", home, "--timeout=60s")
+        kubectl(shown_by, "delete", "deployment", "controller", "-n", namespace, "--now")
+        kubectl(shown_by, "wait", "pod", "--for=delete", "--all", "-n", namespace, "--timeout=60s")
 
 
 @pytest.mark.parametrize(("dialect", "kinds"), KINDS.items(), ids=KINDS)
-async def test_a_live_controller_is_refused_taken_over_and_handed_back(
+async def test_an_active_controller_is_rejected_paused_and_resumed(
     fleet: Fleet, dialect: str, kinds: str
 ) -> None:
     (dev_applications if dialect == "argo" else layers)(fleet.repository)
 
-    with a_controller(fleet, dialect) as home:
+    with a_controller(fleet, dialect) as namespace:
         refused = await fleet.run("sync", "--yes")
         assert refused.code == 5, refused.stdout + refused.stderr
         assert "error[cluster.controller-active]" in refused.stderr
         assert fleet.writes() == []
         taken = await fleet.run("sync", "--yes", "--take-over")
         assert taken.code == 0, taken.stdout + taken.stderr
-        assert all(map(is_held, bodies(fleet, kinds, home)))
+        assert all(map(is_held, bodies(fleet, kinds, namespace)))
         await fleet.killed("sync", after="rollout.started", times=1)
         back = await fleet.run("sync", "--yes", "--hand-back")
         assert back.code == 0, back.stdout + back.stderr
-        assert not any(map(is_held, bodies(fleet, kinds, home)))
+        assert not any(map(is_held, bodies(fleet, kinds, namespace)))
 
 
 @pytest.mark.parametrize(("dialect", "kinds"), KINDS.items(), ids=KINDS)
-async def test_what_a_live_controller_would_create_again_is_deleted_only_when_it_is_paused(
+async def test_units_of_an_active_controller_are_deleted_only_when_it_is_paused(
     fleet: Fleet, dialect: str, kinds: str
 ) -> None:
     (dev_applications if dialect == "argo" else layers)(fleet.repository)
     synced = await fleet.run("sync", "--yes")
     assert synced.code == 0, synced.stdout + synced.stderr
 
-    with a_controller(fleet, dialect) as home:
-        before = bodies(fleet, kinds, home)
+    with a_controller(fleet, dialect) as namespace:
+        before = bodies(fleet, kinds, namespace)
         refused = await fleet.run("delete", "--yes")
         assert refused.code == 5, refused.stdout + refused.stderr
         assert "error[cluster.controller-active]" in refused.stderr
-        assert bodies(fleet, kinds, home) == before
+        assert bodies(fleet, kinds, namespace) == before
         gone = await fleet.run("delete", "--yes", "--take-over")
         assert gone.code == 0, gone.stdout + gone.stderr
-        assert all(map(is_held, bodies(fleet, kinds, home)))
+        assert all(map(is_held, bodies(fleet, kinds, namespace)))
 
 
 def is_held(resource: JsonObject) -> bool:

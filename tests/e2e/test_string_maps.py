@@ -95,7 +95,9 @@ def stored(outcome: Success) -> JsonObject:
 
 @tries
 @given(st.lists(BODIES, min_size=BATCH, max_size=BATCH))
-def test_what_is_applied_is_what_is_written(plane: ControlPlane, batch: list[JsonObject]) -> None:
+def test_maps_of_strings_are_stored_as_written(
+    plane: ControlPlane, batch: list[JsonObject]
+) -> None:
     ours = [applied(body) for body in batch]
     outcomes = answers(plane, Verb.APPLY, *batch, *ours)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.harbour import WAVES, Harbour, open_harbour
+from tests.e2e.namespace_stage import WAVES, NamespaceStage, open_namespace
 from tests.e2e.output import lines_with
 from tests.support.recorded_wording import RecordedWording
 from tests.support.sops_program import AgeKey, encrypt
@@ -29,14 +29,14 @@ def bare_plane() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-async def harbour(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Harbour]:
-    async with open_harbour(bare_plane, tmp_path) as harbour:
-        yield harbour
+async def stage(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[NamespaceStage]:
+    async with open_namespace(bare_plane, tmp_path) as stage:
+        yield stage
 
 
-def assert_in_order(harbour: Harbour) -> None:
+def assert_in_order(stage: NamespaceStage) -> None:
     """Waves came one after another, each behind what the one before it had to become."""
-    first = {name: at for _, name, at in reversed(harbour.here(harbour.writes()))}
+    first = {name: at for _, name, at in reversed(stage.here(stage.writes()))}
     assert set(first) == set(WAVES)
     waves = [WAVES[name] for name in sorted(first, key=lambda name: first[name])]
     assert waves == sorted(waves)
@@ -46,88 +46,88 @@ def assert_in_order(harbour: Harbour) -> None:
         ("jobs/migrate", "deployments/shop"),
         ("deployments/shop", "ingresses/shop"),
     ):
-        assert harbour.settled(before) < first[after], (before, after)
+        assert stage.settled(before) < first[after], (before, after)
 
 
-async def test_the_first_example_comes_in_order_and_a_second_run_writes_nothing(
-    harbour: Harbour, wording: RecordedWording
+async def test_the_first_example_syncs_in_order_and_a_second_run_writes_nothing(
+    stage: NamespaceStage, wording: RecordedWording
 ) -> None:
-    harbour.slow_database(2)
+    stage.slow_database(2)
 
-    ran = await harbour.run("sync", "--yes")
+    ran = await stage.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert_in_order(harbour)
-    written = len(harbour.writes())
-    again = await harbour.run("sync", "--yes")
+    assert_in_order(stage)
+    written = len(stage.writes())
+    again = await stage.run("sync", "--yes")
     assert again.code == 0, again.stdout + again.stderr
     summary = again.stdout.splitlines()[-1].split(maxsplit=1)[1]
     wording(re.sub(r"\d+\.\d+s", "TIME", summary))
-    assert len(harbour.writes()) == written
+    assert len(stage.writes()) == written
 
 
 async def test_without_waves_the_migration_fails_because_its_database_is_missing(
-    harbour: Harbour,
+    stage: NamespaceStage,
 ) -> None:
-    ran = await harbour.run("sync", "--yes", "--ignore-waves")
+    ran = await stage.run("sync", "--yes", "--ignore-waves")
 
     assert ran.code == 4, ran.stdout + ran.stderr
     end = ran.stdout[ran.stdout.index("✗") :]
-    assert f"Job {harbour.namespace}/migrate: Job has reached the specified backoff limit" in end
-    assert f"Service {harbour.namespace}/db " in end
-    assert f"-n {harbour.namespace} describe job migrate" in end
+    assert f"Job {stage.namespace}/migrate: Job has reached the specified backoff limit" in end
+    assert f"Service {stage.namespace}/db" in end
+    assert f"-n {stage.namespace} describe job migrate" in end
 
 
-async def test_a_rollout_that_is_killed_goes_on_and_what_left_git_is_pruned(
-    harbour: Harbour,
+async def test_a_killed_rollout_continues_and_removed_objects_are_pruned(
+    stage: NamespaceStage,
 ) -> None:
-    harbour.slow_database(2)
-    killed = await harbour.start("sync", "--yes", "-o", "json")
+    stage.slow_database(2)
+    killed = await stage.start("sync", "--yes", "-o", "json")
     assert killed.stdout is not None
     while json.loads(await killed.stdout.readline())["event"] != "gate.waiting":
         pass
     killed.kill()
     assert await killed.wait() == -signal.SIGKILL
 
-    ran = await harbour.run("sync", "--yes")
+    ran = await stage.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert_in_order(harbour)
+    assert_in_order(stage)
     for name in ("ingress", "redis", "redis-service"):
-        (harbour.shop / f"{name}.yaml").unlink()
-    before = len(harbour.writes())
-    kept = await harbour.run("sync", "--yes")
-    pruned = await harbour.run("sync", "--yes", "--prune")
+        (stage.shop / f"{name}.yaml").unlink()
+    before = len(stage.writes())
+    kept = await stage.run("sync", "--yes")
+    pruned = await stage.run("sync", "--yes", "--prune")
     assert (kept.code, pruned.code) == (0, 0), pruned.stdout + pruned.stderr
-    messages = [(verb, name) for verb, name, _ in harbour.here(harbour.writes()[before:])]
+    messages = [(verb, name) for verb, name, _ in stage.here(stage.writes()[before:])]
     assert messages[0] == ("delete", "ingresses/shop")
     assert sorted(messages[1:]) == [("delete", "deployments/redis"), ("delete", "services/redis")]
 
 
-async def test_an_encrypted_file_that_no_key_opens_is_refused_and_nothing_is_written(
-    harbour: Harbour,
+async def test_an_encrypted_file_without_a_key_is_rejected_before_the_first_write(
+    stage: NamespaceStage,
 ) -> None:
-    path = harbour.shop / "sealed.yaml"
+    path = stage.shop / "sealed.yaml"
     plain = f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: sealed\nstringData:\n  a: {CANARY}\n"
     rule = ("--encrypted-regex", "^(data|stringData)$")
     path.write_bytes(encrypt(path, plain, AgeKey.generate(), *rule))
 
-    ran = await harbour.run("sync", "--yes")
+    ran = await stage.run("sync", "--yes")
 
     assert ran.code == 3, ran.stdout + ran.stderr
     assert "sealed.yaml" in ran.stderr
     assert "  hint: " in ran.stderr
-    assert harbour.here(harbour.writes()) == []
+    assert stage.here(stage.writes()) == []
 
 
-async def test_a_missing_namespace_is_reported_before_anything_is_written(
-    harbour: Harbour,
+async def test_a_missing_namespace_is_reported_before_the_first_write(
+    stage: NamespaceStage,
 ) -> None:
-    before = len(harbour.writes())
-    harbour.namespace = "nowhere"
+    before = len(stage.writes())
+    stage.namespace = "nowhere"
 
-    ran = await harbour.run("sync", "--yes")
+    ran = await stage.run("sync", "--yes")
 
     assert ran.code == 3, ran.stdout + ran.stderr
     assert lines_with(ran.stderr, "error[preflight.no-namespace]", "`nowhere`")
-    assert len(harbour.writes()) == before
+    assert len(stage.writes()) == before

@@ -57,9 +57,9 @@ _numbers = itertools.count(1)
 @pytest.fixture
 async def client(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        exchange, name = Dispatcher(ResilientWorld(world)), f"tables-{next(_numbers)}"
-        require_live(await ClusterClient(exchange).create(a_namespace(name)))
-        result = ClusterClient(exchange, namespace=name)
+        dispatcher, name = Dispatcher(ResilientWorld(world)), f"tables-{next(_numbers)}"
+        require_live(await ClusterClient(dispatcher).create(a_namespace(name)))
+        result = ClusterClient(dispatcher, namespace=name)
         await result.settled(
             Ref(ACCOUNT, name, "default"), lambda live: isinstance(live, LiveObject)
         )
@@ -111,7 +111,7 @@ async def test_every_kind_has_the_columns_of_a_real_server(client: ClusterClient
         assert (str(kind.kind), ours) == (str(kind.kind), shown)
 
 
-async def test_every_cell_is_what_a_real_server_writes_into_it(
+async def test_every_cell_equals_that_of_a_real_server(
     client: ClusterClient, pytestconfig: pytest.Config
 ) -> None:
     for document in read_documents(OBJECTS.read_bytes(), OBJECTS.name):
@@ -125,10 +125,10 @@ async def test_every_cell_is_what_a_real_server_writes_into_it(
             now = client.world.now()
             printed = [
                 [
-                    column.cell(body, Ms(now - late * SECOND))
+                    column.cell(body, Ms(now - attempt * SECOND))
                     for column in columns_for_kind(kind.kind, serving)
                 ]
-                for late in range(LATE)
+                for attempt in range(LATE)
             ]
             assert cells in printed, (kind.kind, cells, printed[0])
             moment = Ms(now - printed.index(cells) * SECOND)
@@ -161,7 +161,7 @@ async def bring(client: ClusterClient, body: JsonObject) -> None:
         await client.delete(ref)
 
 
-async def test_kinds_go_by_the_names_that_a_real_server_has_for_them(client: ClusterClient) -> None:
+async def test_kinds_have_the_names_of_a_real_server(client: ClusterClient) -> None:
     (result,) = await client.ask(Discover())
     assert isinstance(result, ApiResources)
     serving = ServedKinds(tuple(kind for kind in result.kinds if is_own(kind.kind)))

@@ -64,7 +64,7 @@ def written(site: Site, namespace: str) -> list[str]:
     ]
 
 
-async def test_a_directory_goes_to_both_clusters_and_a_second_run_writes_nothing(
+async def test_a_directory_is_synced_to_two_clusters_and_a_second_run_writes_nothing(
     site: Site, own_site: Site, tmp_path: Path
 ) -> None:
     unit = write_unit(
@@ -92,7 +92,7 @@ async def test_a_directory_goes_to_both_clusters_and_a_second_run_writes_nothing
         assert written(item, "two-clusters") == ["first", "second", "second", "first"]
 
 
-async def test_units_go_to_the_clusters_that_they_name(
+async def test_units_are_synced_to_their_destination_clusters(
     site: Site, own_site: Site, tmp_path: Path
 ) -> None:
     repository = Repository(tmp_path / "home" / "platform", "-named")

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.output import lines_with
 from tests.e2e.test_statuses import bodies, fleet, layers, shown
 from tests.support.live_statuses import commit
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 from tests.support.unit_families import Fleet
 from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
 from tidegate.model.k8s.objects import Json
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 REQUESTED = "reconcile.fluxcd.io/requestedAt"
 
 
-async def run(fleet: Fleet, *words: str) -> Ran:
+async def run(fleet: Fleet, *words: str) -> CommandResult:
     root, *target = fleet.words
     user = Tidegate(fleet.repository.root.parent)
     return await user.run(*words, "-C", str(root), *map(str, target))
@@ -30,20 +30,24 @@ async def run(fleet: Fleet, *words: str) -> Ran:
 
 def a_flux(fleet: Fleet) -> str:
     """A pod that is called like a controller of Flux's, and never runs: somebody answers for it."""
-    home = f"flux-system{fleet.repository.suffix}"
+    namespace = f"flux-system{fleet.repository.suffix}"
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "flux", "namespace": home, "labels": {"app": "kustomize-controller"}},
+        "metadata": {
+            "name": "flux",
+            "namespace": namespace,
+            "labels": {"app": "kustomize-controller"},
+        },
         "spec": {"containers": [{"name": "manager", "image": "x"}], "nodeName": "nowhere"},
     }
     path = Path(fleet.repository.root.parent) / "flux.json"
     path.write_text(json.dumps(pod))
     shown(fleet, "apply", "-f", str(path))
-    return home
+    return namespace
 
 
-async def answer(fleet: Fleet, name: str, home: str) -> None:
+async def answer(fleet: Fleet, name: str, namespace: str) -> None:
     """Say once that what is asked for is done."""
     text, unit_resource = "", dict[str, Json]()
     while not text:
@@ -64,11 +68,19 @@ async def answer(fleet: Fleet, name: str, home: str) -> None:
         "lastAppliedRevision": "main@sha1:abc",
         "observedGeneration": get_value(unit_resource, "metadata", "generation"),
     }
-    patch = ("patch", "kustomization", name, "-n", home, "--subresource=status", "--type=merge")
+    patch = (
+        "patch",
+        "kustomization",
+        name,
+        "-n",
+        namespace,
+        "--subresource=status",
+        "--type=merge",
+    )
     await asyncio.to_thread(shown, fleet, *patch, "-p", json.dumps({"status": status}))
 
 
-async def test_units_are_suspended_resumed_and_reconciled_by_a_live_controller(
+async def test_units_of_an_active_controller_are_suspended_resumed_and_reconciled(
     fleet: Fleet,
 ) -> None:
     layers(fleet.repository)
@@ -79,14 +91,14 @@ async def test_units_are_suspended_resumed_and_reconciled_by_a_live_controller(
     suspended = await run(fleet, "flux", "suspend", "ks", "apps")
     left = await fleet.run("sync", "--yes")
     resumed = await run(fleet, "flux", "resume", "ks", "apps")
-    home = a_flux(fleet)
+    namespace = a_flux(fleet)
     request = asyncio.create_task(run(fleet, "flux", "reconcile", "ks", "apps", "--timeout", "60s"))
-    await answer(fleet, "apps", home)
+    await answer(fleet, "apps", namespace)
     ran = await request
     events = await run(fleet, "flux", "events", "--for", "ks/apps", "-o", "json")
 
     assert suspended.code == 0, suspended.stderr
-    assert lines_with(left.stderr, "note[units.suspended]", f"`Kustomization/{home}/apps`")
+    assert lines_with(left.stderr, "note[units.suspended]", f"`Kustomization/{namespace}/apps`")
     assert resumed.code == 0, resumed.stderr
     assert ran.code == 0, ran.stdout + ran.stderr
     assert ran.stderr.splitlines()[-1] == "✔ applied revision main@sha1:abc"

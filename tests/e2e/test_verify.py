@@ -13,7 +13,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.output import lines_with
-from tests.support.in_process_cli import Typed, type_in
+from tests.support.in_process_cli import CommandResult, type_in
 from tests.support.kubectl import kubectl
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import deployment, job, setting
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 _numbers = itertools.count(1)
 
 
-class Bay:
+class VerifiedUnit:
     """A directory of manifests for a namespace of its own: a Job, and three waves behind it."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
@@ -48,29 +48,29 @@ class Bay:
     def target(self) -> tuple[str, ...]:
         return ("--kubeconfig", str(self.plane.kubeconfig("tidegate")), "--context", "plane")
 
-    def run(self, *words: str | Path) -> Typed:
+    def run(self, *words: str | Path) -> CommandResult:
         return type_in(*words, *self.target, HOME=str(self.folder.parent))
 
 
 @pytest.fixture
-def bay(plane: ControlPlane, tmp_path: Path) -> Bay:
-    return Bay(plane, tmp_path)
+def unit(plane: ControlPlane, tmp_path: Path) -> VerifiedUnit:
+    return VerifiedUnit(plane, tmp_path)
 
 
 def second(moment: str) -> int:
     return parse_timestamp(moment) // SECOND
 
 
-def test_a_good_rollout_is_proven_by_its_record_and_by_the_cluster(
-    bay: Bay, wording: RecordedWording
+def test_a_rollout_in_order_is_verified_by_its_record_and_by_the_cluster(
+    unit: VerifiedUnit, wording: RecordedWording
 ) -> None:
-    place = ("-n", bay.space)
-    synced = bay.run("sync", bay.folder, *place, "--yes", "--record", bay.record)
+    place = ("-n", unit.space)
+    synced = unit.run("sync", unit.folder, *place, "--yes", "--record", unit.record)
     assert synced.code == 0, synced.stdout + synced.stderr
 
-    result = bay.run("verify", "--record", bay.record)
-    both = bay.run("verify", bay.folder, *place, "--record", bay.record, "-o", "json")
-    alone = bay.run("verify", bay.folder, *place, "-o", "json")
+    result = unit.run("verify", "--record", unit.record)
+    both = unit.run("verify", unit.folder, *place, "--record", unit.record, "-o", "json")
+    alone = unit.run("verify", unit.folder, *place, "-o", "json")
 
     assert result.code == both.code == alone.code == 0, result.stdout + result.stderr
     wording(result.lines[-1].rpartition("; ")[0])
@@ -82,42 +82,44 @@ def test_a_good_rollout_is_proven_by_its_record_and_by_the_cluster(
 
 
 def test_an_object_written_out_of_order_is_named_with_both_times(
-    bay: Bay, wording: RecordedWording
+    unit: VerifiedUnit, wording: RecordedWording
 ) -> None:
-    args = (*("sync", str(bay.folder), "-n", bay.space, "--yes", "-o", "json"), *bay.target)
+    args = (*("sync", str(unit.folder), "-n", unit.space, "--yes", "-o", "json"), *unit.target)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tidegate", *args, "--record", str(bay.record)],
-        env={"PATH": os.environ["PATH"], "HOME": str(bay.folder.parent)},
+        [sys.executable, "-m", "tidegate", *args, "--record", str(unit.record)],
+        env={"PATH": os.environ["PATH"], "HOME": str(unit.folder.parent)},
         stdout=subprocess.PIPE,
         text=True,
     )
     assert process.stdout is not None
     while json.loads(process.stdout.readline())["event"] != "gate.waiting":
         pass
-    bay.kubectl("create", "configmap", "second", "-n", bay.space, "--from-literal=to=1")
+    unit.kubectl("create", "configmap", "second", "-n", unit.space, "--from-literal=to=1")
     process.communicate()
     assert process.returncode == 0
 
-    ran = bay.run("verify", "--record", bay.record)
-    alone = bay.run("verify", bay.folder, "-n", bay.space)
+    ran = unit.run("verify", "--record", unit.record)
+    alone = unit.run("verify", unit.folder, "-n", unit.space)
 
-    made = bay.kubectl(
-        *f"get cm second -n {bay.space} -o".split(), "jsonpath={.metadata.creationTimestamp}"
+    made = unit.kubectl(
+        *f"get cm second -n {unit.space} -o".split(), "jsonpath={.metadata.creationTimestamp}"
     )
-    done = bay.kubectl(
-        *f"get job prepare -n {bay.space} -o".split(), "jsonpath={.status.completionTime}"
+    done = unit.kubectl(
+        *f"get job prepare -n {unit.space} -o".split(), "jsonpath={.status.completionTime}"
     )
     assert ran.code == alone.code == 3, ran.stdout + ran.stderr
-    (line,) = lines_with(ran.stdout, f"ConfigMap {bay.space}/second ", f"Job {bay.space}/prepare ")
+    (line,) = lines_with(
+        ran.stdout, f"ConfigMap {unit.space}/second ", f"Job {unit.space}/prepare "
+    )
     assert line in alone.lines
     assert line.index(made) < line.index(done)
-    wording(line.replace(made, "MADE").replace(done, "DONE").replace(bay.space, "NAMESPACE"))
+    wording(line.replace(made, "MADE").replace(done, "DONE").replace(unit.space, "NAMESPACE"))
     wording(ran.lines[-1].partition(":")[0])
 
 
-def test_missing_objects_prove_nothing(bay: Bay, wording: RecordedWording) -> None:
-    ran = bay.run("verify", bay.folder, "-n", bay.space)
+def test_missing_objects_verify_nothing(unit: VerifiedUnit, wording: RecordedWording) -> None:
+    ran = unit.run("verify", unit.folder, "-n", unit.space)
 
     assert ran.code == 4, ran.stdout + ran.stderr
-    lines = lines_with(ran.stdout, f"Deployment {bay.space}/third ")
-    wording(line.replace(bay.space, "NAMESPACE") for line in lines)
+    lines = lines_with(ran.stdout, f"Deployment {unit.space}/third ")
+    wording(line.replace(unit.space, "NAMESPACE") for line in lines)

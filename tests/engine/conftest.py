@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from plane import ControlPlane
-from tests.engine.hooks import Answering, an_answering_port, an_answering_service
+from tests.engine.hooks import HookServer, an_answering_port, an_answering_service
 from tests.support.cluster_client import require_live
 from tests.support.objects import ACCOUNT, a_namespace
 from tests.support.rollout_stage import Stage
@@ -70,7 +70,7 @@ def record(living_world: World, living_stage: Stage, request: pytest.FixtureRequ
 @pytest.fixture
 async def answering(
     world: World, stage: Stage, request: pytest.FixtureRequest
-) -> AsyncIterator[Answering]:
+) -> AsyncIterator[HookServer]:
     """A webhook's other end, which does not answer before it is told to."""
     if isinstance(world, Sandbox):
         yield await an_answering_service(stage.client)

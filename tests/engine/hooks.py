@@ -23,24 +23,24 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class HookServer:
     """How a server calls it, and how it is told to answer."""
 
     client: JsonObject
-    begin: Callable[[], Awaitable[None]]
+    start: Callable[[], Awaitable[None]]
 
 
-async def an_answering_service(client: ClusterClient) -> Answering:
+async def an_answering_service(client: ClusterClient) -> HookServer:
     """A Service whose pods are there and not ready: no server calls it before they are."""
     require_live(await client.create(a_service("hook")))
     await _set_endpoint(client, is_ready=False)
 
-    async def begin() -> None:
+    async def start() -> None:
         await _set_endpoint(client, is_ready=True)
 
     service: JsonObject = {"namespace": client.namespace, "name": "hook", "port": 443}
     bundle = base64.b64encode(issue("hook", is_authority=True).certificate).decode()
-    return Answering({"service": service, "caBundle": bundle}, begin)
+    return HookServer({"service": service, "caBundle": bundle}, start)
 
 
 async def _set_endpoint(client: ClusterClient, *, is_ready: bool) -> None:
@@ -52,7 +52,7 @@ async def _set_endpoint(client: ClusterClient, *, is_ready: bool) -> None:
 
 
 @asynccontextmanager
-async def an_answering_port(plane: ControlPlane) -> AsyncIterator[Answering]:
+async def an_answering_port(plane: ControlPlane) -> AsyncIterator[HookServer]:
     """On a real server: a port of this machine that hangs up."""
     answers = False
 
@@ -64,7 +64,7 @@ async def an_answering_port(plane: ControlPlane) -> AsyncIterator[Answering]:
         response: Json = {"uid": requested["request"]["uid"], "allowed": True}
         return web.json_response({**requested, "request": None, "response": response})
 
-    async def begin() -> None:
+    async def start() -> None:
         nonlocal answers
         answers = True
 
@@ -74,7 +74,7 @@ async def an_answering_port(plane: ControlPlane) -> AsyncIterator[Answering]:
     app = web.Application()
     app.router.add_post("/", review)
     async with served(app, certificate=certificate, key=key) as port:
-        yield Answering({"url": f"https://127.0.0.1:{port}/", "caBundle": bundle}, begin)
+        yield HookServer({"url": f"https://127.0.0.1:{port}/", "caBundle": bundle}, start)
 
 
 def a_webhook(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tests.support.builders import make_deployment
-from tidegate.engine.cluster.writes import object_body
-from tidegate.model.k8s.objects import Kind, parse_live_object
+from tidegate.model.k8s.objects import Kind, object_body, parse_live_object
 
 
 def test_an_item_of_a_list_is_read_as_what_it_is() -> None:

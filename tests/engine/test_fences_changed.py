@@ -11,7 +11,7 @@ from tests.support.builders import make_config_map, make_deployment, make_object
 from tests.support.cluster_client import require_live
 from tests.support.rollout_objects import BEHIND, WEB
 from tests.support.rollout_runs import Run
-from tests.support.rollout_stage import Rolling, Stage
+from tests.support.rollout_stage import RunningRollout, Stage
 from tests.support.rollout_statuses import addressed, ready
 from tidegate.engine.state.apply import MAX_REAPPLIES
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
@@ -52,13 +52,13 @@ async def by_another(
     )
 
 
-async def hanging(stage: Stage) -> Rolling:
+async def hanging(stage: Stage) -> RunningRollout:
     """The second version of a Deployment is written, and does not become ready."""
-    first = stage.begin(WEB)
+    first = stage.start(WEB)
     await first.waits("NotObserved")
     await stage.says(WEB, ready(1))
     assert (await first.ends()).result == "passed"
-    rolling = stage.begin(NEWER, BEHIND)
+    rolling = stage.start(NEWER, BEHIND)
     await rolling.waits("NotObserved")
     return rolling
 
@@ -75,7 +75,7 @@ async def put_back(stage: Stage, theirs: LiveObject) -> LiveObject:
 
 
 def changes(run: Run) -> list[Event]:
-    return [event for event in run.told(EventType.GATE_WAITING) if event.reason == "Changed"]
+    return [event for event in run.events_of(EventType.GATE_WAITING) if event.reason == "Changed"]
 
 
 def says(live: LiveObject) -> tuple[str, int]:
@@ -124,17 +124,17 @@ async def test_a_writer_that_changes_it_again_and_again_fails_the_step(stage: St
     await by_another(stage, NEWER, UNDONE)
     run = await rolling.ends()
 
-    (failure,) = run.told(EventType.STEP_FAILED)
+    (failure,) = run.events_of(EventType.STEP_FAILED)
     assert run.result == "failed"
     assert failure.reason == "Changed"
     assert "Deployment" in failure.message
     assert "kubectl" in failure.message
-    assert not run.told(EventType.GATE_OPENED, EventType.RETRY_SCHEDULED)
+    assert not run.events_of(EventType.GATE_OPENED, EventType.RETRY_SCHEDULED)
     assert list(run.states.values()) == [StepState.FAILED, StepState.SKIPPED]
 
 
 async def test_fields_that_are_not_ours_open_gates_as_before(stage: Stage) -> None:
-    rolling = stage.begin(FREE, BEHIND)
+    rolling = stage.start(FREE, BEHIND)
     await rolling.waits("NotObserved")
 
     with stage.world.held():
@@ -153,7 +153,7 @@ async def test_fields_that_are_not_ours_open_gates_as_before(stage: Stage) -> No
 
 
 async def test_a_kind_without_a_generation_is_compared_by_its_version(stage: Stage) -> None:
-    rolling = stage.begin(BALANCED, BEHIND)
+    rolling = stage.start(BALANCED, BEHIND)
     await rolling.waits_for("web")
 
     with stage.world.held():
@@ -172,7 +172,7 @@ async def test_what_was_healthy_already_is_put_back_while_its_step_still_waits(
     stage: Stage,
 ) -> None:
     settings = make_config_map("settings", mode="fast")
-    rolling = stage.begin((settings, WEB), BEHIND)
+    rolling = stage.start((settings, WEB), BEHIND)
     await rolling.waits("NotObserved")
 
     theirs = await by_another(stage, settings, {"data": {"mode": "slow"}})

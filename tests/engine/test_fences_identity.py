@@ -15,7 +15,7 @@ from tidegate.model.rollouts.event import EventType
 async def test_health_at_an_old_generation_does_not_open_a_gate(stage: Stage) -> None:
     await _pass_with(stage, WEB, ready(1))
 
-    rolling = stage.begin(make_deployment(image="app:2"), BEHIND)
+    rolling = stage.start(make_deployment(image="app:2"), BEHIND)
     await rolling.waits("NotObserved")
     # Its controller has not seen the change, and says once more that all is well.
     stale = await stage.says(WEB, {**ready(1), "collisionCount": 1})
@@ -30,28 +30,28 @@ async def test_health_at_an_old_generation_does_not_open_a_gate(stage: Stage) ->
 async def test_a_kind_without_a_generation_must_say_something_new(stage: Stage) -> None:
     await _pass_with(stage, an_ingress("old"), addressed("192.0.2.1"))
 
-    rolling = stage.begin(an_ingress("new"), BEHIND)
+    rolling = stage.start(an_ingress("new"), BEHIND)
     await rolling.waits("NoNewerStatus")
 
     assert not rolling.is_open
     await stage.says(an_ingress("new"), addressed("192.0.2.2"))
     run = await rolling.ends()
     assert run.result == "passed"
-    assert not run.told(EventType.GATE_UNPROVEN)
+    assert not run.events_of(EventType.GATE_UNPROVEN)
 
 
 async def test_a_custom_resource_must_say_something_new(stage: Stage) -> None:
     group = f"{stage.namespace}.example.org"
     await _pass_with(stage, a_gate(group), {"open": True}, definition=a_definition(group))
 
-    rolling = stage.begin(a_gate(group, color="blue"))
+    rolling = stage.start(a_gate(group, color="blue"))
     await rolling.waits("NoNewerStatus")
 
     assert not rolling.is_open
     await stage.says(a_gate(group), {"open": True, "color": "blue"})
     run = await rolling.ends()
     assert run.result == "passed"
-    assert not run.told(EventType.GATE_UNPROVEN)
+    assert not run.events_of(EventType.GATE_UNPROVEN)
 
 
 async def test_what_says_nothing_new_is_believed_in_the_end(stage: Stage) -> None:
@@ -60,7 +60,7 @@ async def test_what_says_nothing_new_is_believed_in_the_end(stage: Stage) -> Non
     run = await stage.roll_out(an_ingress("new"), semantics=HASTY)
 
     assert run.result == "passed"
-    (unproven,) = run.told(EventType.GATE_UNPROVEN)
+    (unproven,) = run.events_of(EventType.GATE_UNPROVEN)
     assert unproven.ref == await stage.ref(an_ingress("new"))
     assert unproven.reason == "NoNewerStatus"
 
@@ -72,11 +72,13 @@ async def test_a_custom_resource_that_says_nothing_is_believed_in_the_end(stage:
     run = await stage.roll_out(a_definition(group), gate, semantics=HASTY)
 
     assert run.result == "passed"
-    assert [event.ref for event in run.told(EventType.GATE_UNPROVEN)] == [await stage.ref(gate)]
+    assert [event.ref for event in run.events_of(EventType.GATE_UNPROVEN)] == [
+        await stage.ref(gate)
+    ]
 
 
 async def test_the_health_of_an_impostor_does_not_open_a_gate(stage: Stage) -> None:
-    rolling = stage.begin(make_deployment(image="app:2"), BEHIND)
+    rolling = stage.start(make_deployment(image="app:2"), BEHIND)
     await rolling.waits("NotObserved")
     ours = await stage.live(WEB)
 
@@ -95,7 +97,7 @@ async def test_the_health_of_an_impostor_does_not_open_a_gate(stage: Stage) -> N
 
 
 async def test_what_somebody_deletes_is_put_back(stage: Stage) -> None:
-    rolling = stage.begin(WEB)
+    rolling = stage.start(WEB)
     await rolling.waits("NotObserved")
     first = await stage.live(WEB)
 
@@ -114,7 +116,7 @@ async def test_what_was_well_and_is_deleted_while_others_are_awaited_is_put_back
     stage: Stage,
 ) -> None:
     settings = make_config_map("settings")
-    rolling = stage.begin((settings, WEB), BEHIND)
+    rolling = stage.start((settings, WEB), BEHIND)
     await rolling.waits("NotObserved")
     first = await stage.live(settings)
 
@@ -133,7 +135,7 @@ async def _pass_with(
 ) -> None:
     """A first rollout of an object that comes to be well."""
     before = (definition,) if definition else ()
-    rolling = stage.begin(*before, body, semantics=PATIENT)
+    rolling = stage.start(*before, body, semantics=PATIENT)
     reason = "NotObserved" if body["kind"] == "Deployment" else "NoNewerStatus"
     await rolling.waits(reason)
     await stage.says(body, status)

@@ -22,7 +22,7 @@ async def test_a_job_of_an_earlier_rollout_counts_at_once(stage: Stage) -> None:
     run = await stage.roll_out(MIGRATE)
 
     assert run.result == "passed"
-    assert not run.told(EventType.GATE_WAITING, EventType.OBJECT_WRITTEN)
+    assert not run.events_of(EventType.GATE_WAITING, EventType.OBJECT_WRITTEN)
     assert (await stage.live(MIGRATE)).uid == first.uid
 
 
@@ -30,7 +30,7 @@ async def test_a_job_with_another_text_is_made_again_and_the_new_one_counts(stag
     await _pass_with(stage, MIGRATE)
     first = await stage.live(MIGRATE)
 
-    rolling = stage.begin(make_job(image="app:2"))
+    rolling = stage.start(make_job(image="app:2"))
     await rolling.waits("Running")
 
     second = await stage.live(MIGRATE)
@@ -47,8 +47,8 @@ async def test_a_job_that_its_ttl_removed_counts_by_the_journal(stage: Stage) ->
     run = await stage.roll_out(EXPIRING)
 
     assert run.result == "passed"
-    assert [event.reason for event in run.told(EventType.OBJECT_UNCHANGED)] == ["Finished"]
-    assert not run.told(EventType.GATE_WAITING, EventType.OBJECT_WRITTEN)
+    assert [event.reason for event in run.events_of(EventType.OBJECT_UNCHANGED)] == ["Finished"]
+    assert not run.events_of(EventType.GATE_WAITING, EventType.OBJECT_WRITTEN)
 
 
 async def test_a_job_that_nobody_remembers_is_made_again(stage: Stage) -> None:
@@ -56,18 +56,20 @@ async def test_a_job_that_nobody_remembers_is_made_again(stage: Stage) -> None:
     await _expire(stage)
     await stage.forgets()
 
-    assert (await _pass_with(stage, EXPIRING)).told(EventType.OBJECT_WRITTEN)
+    assert (await _pass_with(stage, EXPIRING)).events_of(EventType.OBJECT_WRITTEN)
 
 
 async def test_a_job_that_finished_with_another_text_is_made_again(stage: Stage) -> None:
     await _pass_with(stage, EXPIRING)
     await _expire(stage)
 
-    assert (await _pass_with(stage, make_job(ttl=60, image="app:2"))).told(EventType.OBJECT_WRITTEN)
+    assert (await _pass_with(stage, make_job(ttl=60, image="app:2"))).events_of(
+        EventType.OBJECT_WRITTEN
+    )
 
 
 async def test_a_job_that_was_taken_away_before_it_finished_is_made_again(stage: Stage) -> None:
-    rolling = stage.begin(EXPIRING)
+    rolling = stage.start(EXPIRING)
     await rolling.waits("Running")
     first = await stage.live(EXPIRING)
 
@@ -81,7 +83,7 @@ async def test_a_job_that_was_taken_away_before_it_finished_is_made_again(stage:
 
 async def _pass_with(stage: Stage, job: JsonObject) -> Run:
     """A rollout of a Job that comes to its end."""
-    rolling = stage.begin(job, semantics=HASTY)
+    rolling = stage.start(job, semantics=HASTY)
     await rolling.waits("Running")
     await stage.says(job, complete())
     run = await rolling.ends()

@@ -27,7 +27,7 @@ async def test_controllers_that_stand_still_hold_the_gate_until_they_go_on(
         first = await stage.roll_out(WEB, BEHIND)
         plane.pause("controller-manager")
         try:
-            rolling = stage.begin(make_deployment(image="app:2"), BEHIND)
+            rolling = stage.start(make_deployment(image="app:2"), BEHIND)
             await rolling.waits("NotObserved")
             changed = await stage.live(WEB)
             await rolling.hears(changed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.engine.hooks import Answering, a_webhook, an_answering_service
+from tests.engine.hooks import HookServer, a_webhook, an_answering_service
 from tests.support.cluster_client import require_body, require_live
 from tests.support.objects import CRD, a_definition
 from tests.support.rollout_objects import BEHIND, a_gate
@@ -20,9 +20,9 @@ async def test_a_definition_that_is_established_and_not_served_holds_its_gate(
     kind = Kind(group, "v1", "Gate")
     stage.world.hidden.add(kind)
 
-    rolling = stage.begin(a_definition(group), a_gate(group))
+    rolling = stage.start(a_definition(group), a_gate(group))
     definition = await stage.client.settled(Ref(CRD, "", f"gates.{group}"), _is_established)
-    await rolling.waits("NotServed", told=f"`{kind}`")
+    await rolling.waits("NotServed", message=f"`{kind}`")
 
     assert definition is not None
     assert not rolling.is_open
@@ -33,36 +33,36 @@ async def test_a_definition_that_is_established_and_not_served_holds_its_gate(
 
 
 async def test_a_webhook_that_does_not_answer_holds_its_gate(
-    stage: Stage, answering: Answering
+    stage: Stage, answering: HookServer
 ) -> None:
     hook = a_webhook(stage.namespace, answering.client)
 
-    rolling = stage.begin(hook, BEHIND)
-    await rolling.waits("NoAnswer", told="failed calling webhook")
+    rolling = stage.start(hook, BEHIND)
+    await rolling.waits("WebhookUnreachable", message="failed calling webhook")
 
     assert not rolling.is_open
-    await answering.begin()
+    await answering.start()
     run = await rolling.ends()
     await stage.client.delete(await stage.ref(hook))
     assert run.result == "passed"
-    assert [event.ref for event in run.told(EventType.OBJECT_WRITTEN)][-1] == await stage.ref(
+    assert [event.ref for event in run.events_of(EventType.OBJECT_WRITTEN)][-1] == await stage.ref(
         BEHIND
     )
 
 
 async def test_a_webhook_is_asked_about_what_lives_where_the_plan_has_nothing(
-    stage: Stage, answering: Answering
+    stage: Stage, answering: HookServer
 ) -> None:
     group = f"{stage.namespace}.example.org"
     await stage.roll_out(a_definition(group))
     require_live(await stage.client.create(stage.here(a_gate(group))))
     hook = a_webhook(stage.namespace, answering.client, asks=(group, "gates"))
 
-    rolling = stage.begin(hook, BEHIND)
-    await rolling.waits("NoAnswer", told="failed calling webhook")
+    rolling = stage.start(hook, BEHIND)
+    await rolling.waits("WebhookUnreachable", message="failed calling webhook")
 
     assert not rolling.is_open
-    await answering.begin()
+    await answering.start()
     run = await rolling.ends()
     await stage.client.delete(await stage.ref(hook))
     assert run.result == "passed"
@@ -74,11 +74,11 @@ async def test_a_webhook_with_conditions_must_have_ready_endpoints(stage: Stage)
     conditions: list[Json] = [{"name": "some", "expression": "object.metadata.name != 'behind'"}]
     hook = a_webhook(stage.namespace, service.client, matchConditions=conditions)
 
-    rolling = stage.begin(hook, BEHIND)
+    rolling = stage.start(hook, BEHIND)
     await rolling.waits("NoEndpoints")
 
     assert not rolling.is_open
-    await service.begin()
+    await service.start()
     run = await rolling.ends()
     await stage.client.delete(await stage.ref(hook))
     assert run.result == "passed"
@@ -91,18 +91,18 @@ async def test_a_webhook_that_nothing_can_be_tried_with_must_have_ready_endpoint
     asks = ("autoscaling", "horizontalpodautoscalers")
     hook = a_webhook(stage.namespace, service.client, asks=asks)
 
-    rolling = stage.begin(hook)
+    rolling = stage.start(hook)
     await rolling.waits("NoEndpoints")
 
     assert not rolling.is_open
-    await service.begin()
+    await service.start()
     run = await rolling.ends()
     await stage.client.delete(await stage.ref(hook))
     assert run.result == "passed"
 
 
 async def test_a_webhook_that_fails_open_holds_nobody_up(
-    stage: Stage, answering: Answering
+    stage: Stage, answering: HookServer
 ) -> None:
     hook = a_webhook(stage.namespace, answering.client, failurePolicy="Ignore")
 

@@ -83,20 +83,20 @@ async def test_a_second_rollout_opens_every_gate_at_once_and_writes_nothing(
 
     assert (first.result, second.result) == ("passed", "passed")
     assert await record.written() == []
-    assert not second.told(
+    assert not second.events_of(
         EventType.GATE_WAITING, EventType.GATE_UNPROVEN, EventType.OBJECT_WRITTEN
     )
-    assert len(second.told(EventType.OBJECT_UNCHANGED)) == sum(map(len, waves))
+    assert len(second.events_of(EventType.OBJECT_UNCHANGED)) == sum(map(len, waves))
     assert set(second.states.values()) == {StepState.PASSED}
 
 
 async def test_a_gate_that_was_left_while_it_waited_waits_again(stage: Stage) -> None:
     await _pass_with(stage, an_ingress("old"))
-    first = stage.begin(an_ingress("new"))
+    first = stage.start(an_ingress("new"))
     await first.waits("NoNewerStatus")
     await first.stops()
 
-    second = stage.begin(an_ingress("new"))
+    second = stage.start(an_ingress("new"))
     await second.waits("NoNewerStatus")
 
     assert not second.is_open
@@ -107,7 +107,7 @@ async def test_a_gate_that_was_left_while_it_waited_waits_again(stage: Stage) ->
 async def test_a_status_that_is_newer_than_our_write_counts_without_a_journal(
     stage: Stage,
 ) -> None:
-    rolling = stage.begin(an_ingress("web"))
+    rolling = stage.start(an_ingress("web"))
     await rolling.waits("NoNewerStatus")
     await _next_second(stage)
     await stage.says(an_ingress("web"), addressed())
@@ -117,11 +117,13 @@ async def test_a_status_that_is_newer_than_our_write_counts_without_a_journal(
     run = await stage.roll_out(an_ingress("web"))
 
     assert run.result == "passed"
-    assert not run.told(EventType.GATE_WAITING, EventType.GATE_UNPROVEN, EventType.OBJECT_WRITTEN)
+    assert not run.events_of(
+        EventType.GATE_WAITING, EventType.GATE_UNPROVEN, EventType.OBJECT_WRITTEN
+    )
 
 
 async def _pass_with(stage: Stage, ingress: JsonObject) -> None:
-    rolling = stage.begin(ingress)
+    rolling = stage.start(ingress)
     await rolling.waits("NoNewerStatus")
     await stage.says(ingress, addressed())
     assert (await rolling.ends()).result == "passed"

@@ -13,7 +13,7 @@ from tidegate.model.rollouts.event import EventType, StepState
 
 
 async def test_degraded_that_recovers_within_its_settle_time_does_not_fail(stage: Stage) -> None:
-    rolling = stage.begin(WEB, semantics=PATIENT)
+    rolling = stage.start(WEB, semantics=PATIENT)
     await rolling.waits("NotObserved")
 
     await stage.says(WEB, stuck(1))
@@ -25,7 +25,7 @@ async def test_degraded_that_recovers_within_its_settle_time_does_not_fail(stage
 
 
 async def test_degraded_that_stays_fails(stage: Stage) -> None:
-    rolling = stage.begin(WEB, BEHIND, semantics=HASTY)
+    rolling = stage.start(WEB, BEHIND, semantics=HASTY)
     await rolling.waits("NotObserved")
 
     await stage.says(WEB, stuck(1))
@@ -33,7 +33,7 @@ async def test_degraded_that_stays_fails(stage: Stage) -> None:
 
     assert run.result == "failed"
     assert list(run.states.values()) == [StepState.FAILED, StepState.SKIPPED]
-    (failed,) = run.told(EventType.STEP_FAILED)
+    (failed,) = run.events_of(EventType.STEP_FAILED)
     assert failed.reason == "ProgressDeadlineExceeded"
 
 
@@ -41,7 +41,7 @@ async def test_degraded_at_an_old_generation_fails_nothing(stage: Stage) -> None
     await _pass_with(stage, image="app:1")
     await stage.says(WEB, stuck(1))
 
-    rolling = stage.begin(make_deployment(image="app:2"), semantics=HASTY)
+    rolling = stage.start(make_deployment(image="app:2"), semantics=HASTY)
     await rolling.waits("NotObserved")
     await stage.says(WEB, ready(2))
     run = await rolling.ends()
@@ -50,7 +50,7 @@ async def test_degraded_at_an_old_generation_fails_nothing(stage: Stage) -> None
 
 
 async def test_a_deployment_that_somebody_paused_never_opens_a_gate(stage: Stage) -> None:
-    rolling = stage.begin(WEB, semantics=PATIENT)
+    rolling = stage.start(WEB, semantics=PATIENT)
     await rolling.waits("NotObserved")
 
     await _pause(stage, paused=True)
@@ -65,14 +65,14 @@ async def test_a_deployment_that_somebody_paused_never_opens_a_gate(stage: Stage
 
 
 async def test_a_pause_has_an_end_of_its_own(stage: Stage) -> None:
-    rolling = stage.begin(WEB, semantics=HASTY)
+    rolling = stage.start(WEB, semantics=HASTY)
     await rolling.waits("NotObserved")
 
     await _pause(stage, paused=True)
     await stage.says(WEB, ready(2))
     run = await rolling.ends()
 
-    (failed,) = run.told(EventType.STEP_FAILED)
+    (failed,) = run.events_of(EventType.STEP_FAILED)
     assert failed.reason == "Paused"
 
 
@@ -81,7 +81,7 @@ async def test_a_pause_holds_a_gate_that_opened_for_this_text_before(stage: Stag
     await _pause(stage, paused=True)
     await stage.says(WEB, ready(2))
 
-    rolling = stage.begin(WEB, semantics=PATIENT)
+    rolling = stage.start(WEB, semantics=PATIENT)
     await rolling.waits("Paused")
 
     assert not rolling.is_open
@@ -94,12 +94,12 @@ async def test_a_cron_job_that_git_suspends_opens_the_gate(stage: Stage) -> None
     run = await stage.roll_out(make_object("batch/v1 CronJob", "tidy", spec=spec))
 
     assert run.result == "passed"
-    assert not run.told(EventType.GATE_WAITING)
+    assert not run.events_of(EventType.GATE_WAITING)
 
 
 async def test_a_deployment_that_git_pauses_opens_the_gate_when_it_is_seen(stage: Stage) -> None:
     paused: JsonObject = {**WEB, "spec": {**get_mapping(WEB, "spec"), "paused": True}}
-    rolling = stage.begin(paused, semantics=PATIENT)
+    rolling = stage.start(paused, semantics=PATIENT)
     await rolling.waits("NotObserved")
 
     await stage.says(paused, {"observedGeneration": 1})
@@ -109,7 +109,7 @@ async def test_a_deployment_that_git_pauses_opens_the_gate_when_it_is_seen(stage
 
 
 async def _pass_with(stage: Stage, *, image: str) -> None:
-    rolling = stage.begin(make_deployment(image=image))
+    rolling = stage.start(make_deployment(image=image))
     await rolling.waits("NotObserved")
     await stage.says(WEB, ready(1))
     assert (await rolling.ends()).result == "passed"

@@ -34,8 +34,12 @@ async def going(client: ClusterClient, body: JsonObject, *owned: Kind) -> list[s
     owner = require_live(await client.apply(body)).ref
     await client.until(_told_of(owned.count(POD), _is_running_pod))
     await client.delete(owner, propagation=Propagation.FOREGROUND)
-    facts = await client.until(_told_of(1 + len(owned), _is_gone))
-    gone = [fact.live for fact in facts if isinstance(fact, WatchEvent) and _is_gone(fact)]
+    messages = await client.until(_told_of(1 + len(owned), _is_gone))
+    gone = [
+        message.live
+        for message in messages
+        if isinstance(message, WatchEvent) and _is_gone(message)
+    ]
     return [
         live.ref.kind.name for live in sorted(gone, key=lambda live: int(live.resource_version))
     ]
@@ -45,16 +49,16 @@ def _told_of(count: int, holds: Callable[[WatchEvent], bool]) -> Callable[[Messa
     """Hears facts until something was told of so many objects."""
     known: set[str] = set()
 
-    def heard(fact: Message) -> bool:
-        if isinstance(fact, WatchEvent) and holds(fact):
-            known.add(fact.live.uid)
+    def heard(message: Message) -> bool:
+        if isinstance(message, WatchEvent) and holds(message):
+            known.add(message.live.uid)
         return len(known) == count
 
     return heard
 
 
-def _is_answer(ticket: RequestId, fact: Message) -> bool:
-    return isinstance(fact, Response) and fact.request_id == ticket
+def _is_answer(request_id: RequestId, message: Message) -> bool:
+    return isinstance(message, Response) and message.request_id == request_id
 
 
 def _is_running_pod(result: WatchEvent) -> bool:

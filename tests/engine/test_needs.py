@@ -15,7 +15,7 @@ FIRST = make_config_map("first")
 
 def the_refusal(run: Run) -> Event:
     """A rollout that wrote nothing tells of its fault, and that it is over."""
-    (refused,) = run.told(EventType.OBJECT_REFUSED)
+    (refused,) = run.events_of(EventType.OBJECT_REFUSED)
     assert [event.type for event in run.events] == [
         EventType.OBJECT_REFUSED,
         EventType.ROLLOUT_FINISHED,
@@ -75,7 +75,7 @@ async def test_objects_in_the_wave_of_their_definition_are_written_when_their_ki
     run = await living_stage.roll_out((a_definition(group), a_gate(group), south), semantics=HASTY)
 
     assert run.result == "passed"
-    assert not run.told(EventType.RETRY_SCHEDULED)
-    written = [event.ref.name for event in run.told(EventType.OBJECT_WRITTEN) if event.ref]
+    assert not run.events_of(EventType.RETRY_SCHEDULED)
+    written = [event.ref.name for event in run.events_of(EventType.OBJECT_WRITTEN) if event.ref]
     assert written[0] == f"gates.{group}"
     assert sorted(written[1:]) == ["north", "south"]

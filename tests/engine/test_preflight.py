@@ -49,7 +49,7 @@ def a_gate(group: str, **spec: Json) -> JsonObject:
 
 def the_refusal(run: Run) -> Event:
     """A rollout that wrote nothing tells of its faults, and that it is over."""
-    (refused,) = run.told(EventType.OBJECT_REFUSED)
+    (refused,) = run.events_of(EventType.OBJECT_REFUSED)
     assert [event.type for event in run.events] == [
         EventType.OBJECT_REFUSED,
         EventType.ROLLOUT_FINISHED,
@@ -165,7 +165,7 @@ async def test_what_a_newer_definition_of_the_plan_allows_is_no_fault(living_sta
 
     run = await living_stage.roll_out(newer, a_gate(group, color="red", depth=3), semantics=HASTY)
 
-    assert run.told(EventType.OBJECT_REFUSED) == []
+    assert run.events_of(EventType.OBJECT_REFUSED) == []
     live = await living_stage.live(a_gate(group))
     assert b'"depth":3' in live.body
 
@@ -192,7 +192,7 @@ async def test_all_faults_of_a_plan_are_reported_at_once(living_stage: Stage) ->
         with_spec(make_deployment("two"), replicas="x"),
     )
 
-    refused = run.told(EventType.OBJECT_REFUSED)
+    refused = run.events_of(EventType.OBJECT_REFUSED)
     assert [event.ref.name for event in refused if event.ref] == ["one", "two"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.test_preflight_asking import DENIED, MUTATING, Overheard, a_hook, asking
+from tests.engine.test_preflight_server import DENIED, MUTATING, RecordingSandbox, a_hook, asking
 from tests.support.builders import (
     make_config_map,
     make_deployment,
@@ -37,11 +37,11 @@ def in_shop(body: JsonObject) -> JsonObject:
 
 
 def refused(run: Run) -> list[str]:
-    return [event.ref.name for event in run.told(EventType.OBJECT_REFUSED) if event.ref]
+    return [event.ref.name for event in run.events_of(EventType.OBJECT_REFUSED) if event.ref]
 
 
 async def test_nothing_is_asked_of_what_rules_here_settle() -> None:
-    world = Overheard()
+    world = RecordingSandbox()
     settled = (
         make_config_map("map", text="x"),
         make_object("v1 Secret", "login", stringData={"a": "b"}),
@@ -56,7 +56,7 @@ async def test_nothing_is_asked_of_what_rules_here_settle() -> None:
 
 
 async def test_one_speaks_for_all_that_are_like_it() -> None:
-    world = Overheard()
+    world = RecordingSandbox()
     alike = tuple(make_deployment(name, image=f"{name}:1") for name in ("one", "two", "three"))
     other = with_spec(make_deployment("other"), minReadySeconds=3)
 
@@ -67,7 +67,9 @@ async def test_one_speaks_for_all_that_are_like_it() -> None:
 
 
 async def test_where_one_is_refused_each_speaks_for_itself() -> None:
-    world = Overheard(CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment")))
+    world = RecordingSandbox(
+        CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment"))
+    )
     alike = tuple(make_deployment(name) for name in ("one", "two", "three"))
 
     run = await roll_out(world, make_plan_from(make_config_map("first"), alike), AUTO)
@@ -78,7 +80,9 @@ async def test_where_one_is_refused_each_speaks_for_itself() -> None:
 
 
 async def test_who_has_a_word_in_one_is_asked_about_that_one() -> None:
-    world = Overheard(CallFault(Rejection(DENIED), FaultSelector(kind="Deployment", name="two")))
+    world = RecordingSandbox(
+        CallFault(Rejection(DENIED), FaultSelector(kind="Deployment", name="two"))
+    )
     world.give(a_hook(apiGroups=["apps"], resources=["deployments"]))
 
     run = await roll_out(
@@ -90,7 +94,7 @@ async def test_who_has_a_word_in_one_is_asked_about_that_one() -> None:
 
 
 async def test_a_change_is_asked_about_with_what_it_changes() -> None:
-    world = Overheard()
+    world = RecordingSandbox()
     old = tuple(make_deployment(name) for name in ("one", "two"))
     await roll_out(world, make_plan_from(old), AUTO)
     world.calls.clear()
@@ -105,7 +109,7 @@ async def test_a_change_is_asked_about_with_what_it_changes() -> None:
 
 
 async def test_what_comes_with_its_namespace_is_tried_in_another_one() -> None:
-    world = Overheard()
+    world = RecordingSandbox()
 
     run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
 
@@ -115,7 +119,9 @@ async def test_what_comes_with_its_namespace_is_tried_in_another_one() -> None:
 
 
 async def test_what_is_wrong_there_is_wrong_here() -> None:
-    world = Overheard(CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment")))
+    world = RecordingSandbox(
+        CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment"))
+    )
 
     run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
 
@@ -126,7 +132,7 @@ async def test_what_is_wrong_there_is_wrong_here() -> None:
 @pytest.mark.parametrize("answer", [Forbidden("you may not"), DENIED])
 async def test_what_is_only_said_there_does_not_count(answer: Forbidden) -> None:
     there = FaultSelector(kind="Deployment", namespace=DEFAULT_NAMESPACE)
-    world = Overheard(CallFault(Rejection(answer), there))
+    world = RecordingSandbox(CallFault(Rejection(answer), there))
 
     run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
 
@@ -135,7 +141,7 @@ async def test_what_is_only_said_there_does_not_count(answer: Forbidden) -> None
 
 
 async def test_one_of_its_name_there_is_no_fault() -> None:
-    world = Overheard()
+    world = RecordingSandbox()
     world.give(make_deployment("web"))
 
     run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
@@ -145,7 +151,7 @@ async def test_one_of_its_name_there_is_no_fault() -> None:
 
 
 async def test_nobody_who_has_a_word_there_is_asked() -> None:
-    world = Overheard()
+    world = RecordingSandbox()
     world.give(a_hook(apiGroups=["apps"], resources=["deployments"]))
 
     run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
@@ -156,7 +162,7 @@ async def test_nobody_who_has_a_word_there_is_asked() -> None:
 
 
 async def test_what_is_made_again_is_tried_as_a_new_one() -> None:
-    world = Overheard()
+    world = RecordingSandbox()
     await roll_out(world, make_plan_from(make_job("migrate")), AUTO)
     world.calls.clear()
 
@@ -171,7 +177,7 @@ async def test_what_is_made_again_is_tried_as_a_new_one() -> None:
 
 async def test_a_quota_that_is_used_up_now_is_no_fault_yet() -> None:
     full = Forbidden('deployments.apps "web" is forbidden: exceeded quota: few, requested: 1')
-    world = Overheard(
+    world = RecordingSandbox(
         CallFault(
             Rejection(full), FaultSelector(verbs=TRIED, kind="Deployment"), Frequency(times=1)
         )
@@ -181,12 +187,12 @@ async def test_a_quota_that_is_used_up_now_is_no_fault_yet() -> None:
         world, make_plan_from(make_config_map("first"), make_deployment("web")), AUTO
     )
 
-    assert run.told(EventType.OBJECT_REFUSED) == []
+    assert run.events_of(EventType.OBJECT_REFUSED) == []
     assert run.result == "passed"
 
 
 async def test_what_a_webhook_of_the_plan_may_mend_is_no_fault_yet() -> None:
-    world = Overheard(
+    world = RecordingSandbox(
         CallFault(
             Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment"), Frequency(times=1)
         )
@@ -195,5 +201,5 @@ async def test_what_a_webhook_of_the_plan_may_mend_is_no_fault_yet() -> None:
 
     run = await roll_out(world, make_plan_from(mending, make_deployment("web")), AUTO)
 
-    assert run.told(EventType.OBJECT_REFUSED) == []
+    assert run.events_of(EventType.OBJECT_REFUSED) == []
     assert run.result == "passed"

@@ -101,23 +101,23 @@ class Server:
     def probe(
         self, hook: JsonObject, *planned: JsonObject, living: tuple[JsonObject, ...] = ()
     ) -> Failure | None:
-        outlook = LiveCache()
-        outlook.served_kinds[""] = {served.kind: served for served in (MAPS, SPACES)}
-        lives = [live_of(body) for body in living]
-        outlook.objects = {ClusterRef("", live.ref): live for live in lives}
+        live_cache = LiveCache()
+        live_cache.served_kinds[""] = {served.kind: served for served in (MAPS, SPACES)}
+        live_objects = [live_of(body) for body in living]
+        live_cache.objects = {ClusterRef("", live.ref): live for live in live_objects}
         manifests = [make_manifest(body) for body in planned]
         items = [
             (PlanItem(ref=manifest.ref, body=manifest.body), PlannedUnit(id=make_unit_id("shop")))
             for manifest in manifests
         ]
-        return self._run(probe_webhooks("", {"webhooks": [hook]}, outlook, items))
+        return self._run(probe_webhooks("", {"webhooks": [hook]}, live_cache, items))
 
-    def _run(self, errand: Procedure[Failure | None]) -> Failure | None:
+    def _run(self, procedure: Procedure[Failure | None]) -> Failure | None:
         try:
-            wish = next(errand)
+            call = next(procedure)
             while True:
-                assert not isinstance(wish, Pause)
-                wish = errand.send(tuple(self.answer(ask.request) for ask in wish))
+                assert not isinstance(call, Pause)
+                call = procedure.send(tuple(self.answer(ask.request) for ask in call))
         except StopIteration as end:
             came: Failure | None = end.value
             return came
@@ -146,7 +146,7 @@ def test_a_webhook_that_cannot_be_called_is_not_ready() -> None:
     trouble = Server(says=lambda _: UNANSWERED).probe(a_hook(), make_config_map())
 
     assert trouble is not None
-    assert trouble.reason == "NoAnswer"
+    assert trouble.reason == "WebhookUnreachable"
     assert not trouble.final
 
 
@@ -271,7 +271,7 @@ def test_a_service_needs_a_ca_bundle() -> None:
     trouble = Server(lists=with_ready_endpoints()).probe(a_hook(clientConfig=client))
 
     assert trouble is not None
-    assert trouble.reason == "NoAuthority"
+    assert trouble.reason == "NoCABundle"
 
 
 def test_nothing_more_can_be_known_of_an_address() -> None:

@@ -49,9 +49,9 @@ def fits_piece(piece: str, value: int, place: int) -> bool:
     span, _, step = piece.partition("/")
     if span in "*?":
         return (value - low) % int(step or 1) == 0
-    begin, dash, end = span.lower().partition("-")
+    start, dash, end = span.lower().partition("-")
     words = NAMES.get(place, [])
-    first = words.index(begin) + low if begin in words else int(begin)
+    first = words.index(start) + low if start in words else int(start)
     last = int(end) if dash else (high if step else first)
     return first <= value <= last and (value - first) % int(step or 1) == 0
 

@@ -15,8 +15,8 @@ from tests.support.killable_processes import Absence
 from tests.support.random_fleets import (
     GROUP,
     Fleet,
-    Meddling,
-    Traits,
+    ObjectEdit,
+    UnitTraits,
     fleets,
     hook_runs,
     meddlings,
@@ -33,7 +33,7 @@ from tests.support.rollout_cases import (
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stages import (
     PATIENCE,
-    Part,
+    ProcessOptions,
     Stage,
     assert_two_blocks,
     finished,
@@ -104,10 +104,10 @@ def test_a_fleet_killed_at_any_turn_goes_on_to_the_same_end(fleet: Fleet, varian
     for turn in some_turns(turns, variant):
         stage = fleet.stage()
         strangers = fleet.strangers(stage)
-        dies = Part(dies_at=turn, lands=(turn + variant // 2) % 4)
+        dies = ProcessOptions(dies_at=turn, lands=(turn + variant // 2) % 4)
         stage.play(stage.actor(fleet.plan(), dies), happenings=strangers)
         fast = (0, 16_000, -3_600_000)[turn % 3]
-        heir = Part(holder="one" if (turn + variant) % 2 else "two", fast=fast)
+        heir = ProcessOptions(holder="one" if (turn + variant) % 2 else "two", fast=fast)
         run = stage.roll_out(fleet.plan(), heir, strangers).run
 
         assert run.result == "passed", turn
@@ -150,8 +150,8 @@ def play_two(
     absence: Absence | None = None,
 ) -> None:
     """Two rollouts of one plan, of which the second comes later; what is true of both."""
-    first = stage.actor(fleet.plan(), Part(fast=clocks[0]))
-    second = stage.actor(fleet.plan(), Part(holder="two", begins=begins, fast=clocks[1]))
+    first = stage.actor(fleet.plan(), ProcessOptions(fast=clocks[0]))
+    second = stage.actor(fleet.plan(), ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
     away = absence.of(first.life) if absence else []
 
     stage.play(first, second, happenings=[*fleet.strangers(stage), *away])
@@ -165,7 +165,7 @@ def play_two(
 @shared_by(5)
 @given(calm, st.integers(0, 3))
 def test_one_fault_means_that_nothing_of_a_fleet_is_written(fleet: Fleet, bad: int) -> None:
-    fleet = replace(fleet, late=False)
+    fleet = replace(fleet, joins_later=False)
     stage = fleet.stage()
 
     run = stage.roll_out(fleet.plan(bad=bad % len(fleet.traits))).run
@@ -179,10 +179,10 @@ def test_one_fault_means_that_nothing_of_a_fleet_is_written(fleet: Fleet, bad: i
 def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
     fleet: Fleet, bad: int
 ) -> None:
-    fleet, bad = replace(fleet, late=False), bad % len(fleet.traits)
+    fleet, bad = replace(fleet, joins_later=False), bad % len(fleet.traits)
     stage, plan = fleet.stage(), fleet.plan(bad=bad)
 
-    part = Part(keeps_going=True)
+    part = ProcessOptions(keeps_going=True)
     run = stage.roll_out(plan, part, fleet.strangers(stage)).run
 
     left = behind(plan, plan.units[bad].id)
@@ -198,7 +198,9 @@ def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
 
 @in_full(4)
 @given(calm, meddlings)
-def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[Meddling]) -> None:
+def test_no_gate_opens_for_a_text_that_is_not_live(
+    fleet: Fleet, meddlers: list[ObjectEdit]
+) -> None:
     stage = fleet.stage()
     happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
 
@@ -212,11 +214,15 @@ def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[
 
 
 def test_no_gate_opens_when_an_object_is_edited_deleted_and_reverted_at_once() -> None:
-    plain = Traits(place="", awaits="", grouped=False, hooked=False)
+    plain = UnitTraits(place="", awaits="", grouped=False, hooked=False)
     settings, web = Shape("ConfigMap", 0, 0, "well"), Shape("Deployment", 0, 4_000, "well")
     case = Case((((settings,),), ((settings, web),), ((settings,),)), ((), (0,), (0, 1)), ())
-    fleet = Fleet(case, (plain, plain, plain), limit=1, late=False, comes=10)
-    meddlers = [Meddling(50, 2, "edits"), Meddling(50, 2, "deletes"), Meddling(59, 2, "reverts")]
+    fleet = Fleet(case, (plain, plain, plain), limit=1, joins_later=False, comes=10)
+    meddlers = [
+        ObjectEdit(50, 2, "edits"),
+        ObjectEdit(50, 2, "deletes"),
+        ObjectEdit(59, 2, "reverts"),
+    ]
     stage = fleet.stage()
     happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
 
@@ -228,14 +234,14 @@ def test_no_gate_opens_when_an_object_is_edited_deleted_and_reverted_at_once() -
 @shared_by(10)
 @given(calm, meddlings, st.integers(1, 60), fast_by)
 def test_nor_when_its_process_is_killed_meanwhile(
-    fleet: Fleet, meddlers: list[Meddling], turn: int, fast: int
+    fleet: Fleet, meddlers: list[ObjectEdit], turn: int, fast: int
 ) -> None:
     stage = fleet.stage()
     happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
-    dying = stage.actor(fleet.plan(), Part(dies_at=turn, lands=turn % 3))
+    dying = stage.actor(fleet.plan(), ProcessOptions(dies_at=turn, lands=turn % 3))
     stage.play(dying, happenings=happenings)
 
-    heir = stage.roll_out(fleet.plan(), Part(holder="two", fast=fast), happenings)
+    heir = stage.roll_out(fleet.plan(), ProcessOptions(holder="two", fast=fast), happenings)
 
     assert heir.run.result in ("passed", "failed")
     for actor in (dying, heir):
@@ -247,9 +253,9 @@ def test_nor_when_its_process_is_killed_meanwhile(
 def test_a_newer_plan_for_some_units_takes_over_at_any_turn(
     fleet: Fleet, units: frozenset[int], turn: int
 ) -> None:
-    fleet = replace(fleet, late=False)
+    fleet = replace(fleet, joins_later=False)
     stage, newer, came = fleet.stage(), fleet.newer(units), list[bool]()
-    part = Part(deeds={turn: lambda driver: came.append(driver.supersede(newer))})
+    part = ProcessOptions(calls={turn: lambda driver: came.append(driver.supersede(newer))})
 
     actor = stage.roll_out(fleet.plan(), part, fleet.strangers(stage))
 
@@ -266,12 +272,12 @@ def test_a_newer_plan_for_some_units_takes_over_at_any_turn(
 def test_a_newer_plan_of_another_process_takes_its_units_and_leaves_the_rest_running(
     fleet: Fleet, units: frozenset[int], begins: int, clocks: tuple[int, int]
 ) -> None:
-    fleet = replace(fleet, late=False)
+    fleet = replace(fleet, joins_later=False)
     plan = fleet.plan()
     units = frozenset(number % len(fleet.traits) for number in units)
     stage, newer = fleet.stage(), fleet.part(units)
-    first = stage.actor(plan, Part(fast=clocks[0]))
-    second = stage.actor(newer, Part(holder="two", begins=begins, fast=clocks[1]))
+    first = stage.actor(plan, ProcessOptions(fast=clocks[0]))
+    second = stage.actor(newer, ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
 
     stage.play(first, second, happenings=fleet.strangers(stage))
 
@@ -279,7 +285,7 @@ def test_a_newer_plan_of_another_process_takes_its_units_and_leaves_the_rest_run
     assert second.run.result == "passed"
     assert_finished(stage, newer)
     assert_two_blocks(stage)
-    ends = {event.unit: event.reason for event in first.run.told(EventType.UNIT_FINISHED)}
+    ends = {event.unit: event.reason for event in first.run.events_of(EventType.UNIT_FINISHED)}
     taken = {unit.id for unit in newer.units}
     left = set[str]().union(*(behind(plan, unit) for unit in taken))
     alone = {step.unit for step in plan.steps} - {s.unit for s in plan.steps if s.id in left}

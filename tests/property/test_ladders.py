@@ -26,7 +26,7 @@ from tests.support.rollout_cases import (
     shared_by,
     some_turns,
 )
-from tests.support.rollout_stages import PATIENCE, Part, Stage
+from tests.support.rollout_stages import PATIENCE, ProcessOptions, Stage
 from tidegate.engine.records.markers import build_approval
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType
@@ -45,7 +45,7 @@ SET = "ApplicationSet/argocd/shop"
 
 
 @dataclass(frozen=True)
-class Rungs:
+class LadderTimes:
     """How long each unit takes, which of them never becomes well, and when the held are approved.
 
     The second wave of a unit is what takes time. An approval in the second 0 is there before
@@ -62,7 +62,7 @@ class Rungs:
 
     @cache  # noqa: B019 - a value, which lives as long as an example
     def plan(self, *, first: int = 0) -> Plan:
-        expected = list(self.case.wanted())
+        expected = list(self.case.unit_manifests())
         for number, (members, limit) in enumerate(zip(STEPS, LIMITS, strict=True), 1):
             for member in members:
                 unit = structs.replace(
@@ -89,14 +89,14 @@ class Rungs:
         return [approving(number) for number in range(len(HELD))]
 
 
-def rungs(fates: st.SearchStrategy[int | None], *, faulty: bool) -> st.SearchStrategy[Rungs]:
-    def made(afters: list[int], bad: int | None, faults: tuple, approved: list[int]) -> Rungs:  # type: ignore[type-arg]
+def rungs(fates: st.SearchStrategy[int | None], *, faulty: bool) -> st.SearchStrategy[LadderTimes]:
+    def made(afters: list[int], bad: int | None, faults: tuple, approved: list[int]) -> LadderTimes:  # type: ignore[type-arg]
         units = tuple(
             ((Shape("Deployment", 0, 0, "well"),) * (at % 2 + 1), (last_of(at, after, bad),))
             for at, after in enumerate(afters)
         )
         case = Case(units, ((),) * len(units), faults)
-        return Rungs(case, (approved[0], approved[1]))
+        return LadderTimes(case, (approved[0], approved[1]))
 
     times = st.lists(st.sampled_from([0, 20, 900, 4_000]), min_size=12, max_size=12)
     moments = st.lists(st.integers(0, 90_000), min_size=2, max_size=2)
@@ -117,7 +117,7 @@ def numbered(name: str) -> int:
 
 
 @dataclass(frozen=True)
-class Seen:
+class UnitTimes:
     """When units began and were well, by the number of the change."""
 
     begun: dict[int, int]
@@ -125,7 +125,7 @@ class Seen:
     never: int
 
     @classmethod
-    def of(cls, record: Record) -> Seen:
+    def of(cls, record: Record) -> UnitTimes:
         begun, well = dict[int, int](), dict[int, int]()
         for at, event in enumerate(record.changes):
             name = event.stored.ref.name
@@ -138,10 +138,10 @@ class Seen:
     def keeps_steps(self) -> bool:
         """Nobody begins before all of the step before are well."""
         return all(
-            self.well.get(early, self.never) <= self.begun.get(late, self.never)
+            self.well.get(early, self.never) <= self.begun.get(later, self.never)
             for before, after in pairwise(STEPS)
             for early in before
-            for late in after
+            for later in after
         )
 
     def keeps_limits(self) -> bool:
@@ -160,13 +160,13 @@ class Seen:
 
 
 def keeps_all(record: Record) -> bool:
-    seen = Seen.of(record)
+    seen = UnitTimes.of(record)
     return seen.keeps_steps() and seen.keeps_limits()
 
 
 @shared_by(4)
 @given(rough)
-def test_under_faults_limits_are_kept_and_the_hold_holds(ladder: Rungs) -> None:
+def test_under_faults_limits_are_kept_and_the_hold_holds(ladder: LadderTimes) -> None:
     stage = ladder.stage()
 
     run = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).run
@@ -181,7 +181,7 @@ def test_under_faults_limits_are_kept_and_the_hold_holds(ladder: Rungs) -> None:
 
 @shared_by(4)
 @given(failing)
-def test_a_unit_that_fails_keeps_all_later_steps_from_beginning(ladder: Rungs) -> None:
+def test_a_unit_that_fails_keeps_all_later_steps_from_beginning(ladder: LadderTimes) -> None:
     stage = ladder.stage()
 
     run = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).run
@@ -193,7 +193,7 @@ def test_a_unit_that_fails_keeps_all_later_steps_from_beginning(ladder: Rungs) -
 @shared_by(40)
 @given(well, st.integers(0, 7), fast_by)
 def test_killed_at_any_turn_it_goes_on_with_limits_and_hold_kept(
-    ladder: Rungs, variant: int, fast: int
+    ladder: LadderTimes, variant: int, fast: int
 ) -> None:
     stage = ladder.stage()
     turns = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).life.turns
@@ -201,10 +201,10 @@ def test_killed_at_any_turn_it_goes_on_with_limits_and_hold_kept(
     for turn in list(some_turns(turns, variant))[:: 1 + turns // 40]:
         stage = ladder.stage()
         happenings = ladder.approvals(stage)
-        dies = Part(dies_at=turn, lands=turn % 4)
+        dies = ProcessOptions(dies_at=turn, lands=turn % 4)
         stage.play(stage.actor(ladder.plan(), dies), happenings=happenings)
-        late = replace(ladder, approved=(0, 0)).approvals(stage)
-        run = stage.roll_out(ladder.plan(), Part(holder="two", fast=fast), late).run
+        later = replace(ladder, approved=(0, 0)).approvals(stage)
+        run = stage.roll_out(ladder.plan(), ProcessOptions(holder="two", fast=fast), later).run
 
         assert run.result == "passed", turn
         assert keeps_all(stage.record)
@@ -215,15 +215,17 @@ def test_who_is_new_waits_for_whom_the_killed_rollout_had_begun() -> None:
     refused = CallFault(Rejection(ERROR), FaultSelector(name="u1-w1-0"), Frequency(until=Ms(8_000)))
     shape = Shape("Deployment", 20, 0, "well")
     units = (((shape,), (shape,)),) * 12
-    ladder = Rungs(Case(units, ((),) * len(units), (refused,)), (0, 0))
+    ladder = LadderTimes(Case(units, ((),) * len(units), (refused,)), (0, 0))
     stage = ladder.stage()
     turns = stage.roll_out(ladder.plan(first=1), happenings=ladder.approvals(stage)).life.turns
 
     for turn in range(1, turns, 1 + turns // 120):
         stage = ladder.stage()
-        dies = Part(dies_at=turn, lands=turn % 4)
+        dies = ProcessOptions(dies_at=turn, lands=turn % 4)
         stage.play(stage.actor(ladder.plan(first=1), dies), happenings=ladder.approvals(stage))
-        run = stage.roll_out(ladder.plan(), Part(holder="two"), ladder.approvals(stage)).run
+        run = stage.roll_out(
+            ladder.plan(), ProcessOptions(holder="two"), ladder.approvals(stage)
+        ).run
 
         assert run.result == "passed", turn
-        assert Seen.of(stage.record).keeps_limits(), turn
+        assert UnitTimes.of(stage.record).keeps_limits(), turn

@@ -39,22 +39,22 @@ def argo_repo(dice: random.Random) -> dict[str, str]:
     """One Application: settings, servers and tasks that need each other, in waves as they fall."""
     files = {"app.yaml": application()}
 
-    def spot(*, hooks: bool = True) -> str:
+    def template(*, hooks: bool = True) -> str:
         hook = dice.choice(PHASES) if hooks and dice.random() < 0.3 else ""
         return notes(dice.randint(-1, 3), hook)
 
     maps = [f"map-{number}" for number in range(dice.randint(1, 3))]
     servers = [f"server-{number}" for number in range(dice.randint(1, 2))]
     for name in maps:
-        files[f"shop/{name}.yaml"] = config_map(name, spot())
+        files[f"shop/{name}.yaml"] = config_map(name, template())
     for name in servers:
         # A simulated pod takes a host that is no Service yet for one outside.
         first = service(name, notes(-1))
-        server = pods("Deployment", name, spot(hooks=False), maps=some(dice, maps))
+        server = pods("Deployment", name, template(hooks=False), maps=some(dice, maps))
         files[f"shop/{name}.yaml"] = f"{first}---\n{server}"
     for number in range(dice.randint(1, 2)):
         kind = dice.choice(("Job", "Deployment"))
-        note = spot(hooks=kind == "Job")
+        note = template(hooks=kind == "Job")
         waits = some(dice, servers, 0.3) if "PreSync" not in note else ()
         text = pods(kind, f"task-{number}", note, maps=some(dice, maps), waits=waits)
         files[f"shop/task-{number}.yaml"] = text

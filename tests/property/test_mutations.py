@@ -55,9 +55,9 @@ async def check(files: dict[str, str], folder: Path, dice: random.Random) -> Non
         new = await remarks_on(changed) - before
         errors = [item for item in new if item[2] is Severity.ERROR]
         if await ends(changed):
-            assert not errors, (mutant.deed, errors)
+            assert not errors, (mutant.change, errors)
         else:
-            assert new, mutant.deed
+            assert new, mutant.change
 
 
 @pytest.mark.parametrize("draw", range(DRAWS))

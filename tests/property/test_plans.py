@@ -172,11 +172,13 @@ def test_a_circle_is_found_and_named_exactly_where_there_is_one(graph: tuple[int
 
 
 @given(units())
-def test_a_plan_respects_its_edges_and_has_every_object_once(wanted: list[Manifests]) -> None:
-    plan = build_plan(wanted, readiness_timeout=no_budget)
+def test_a_plan_respects_its_edges_and_has_every_object_once(
+    unit_manifests: list[Manifests],
+) -> None:
+    plan = build_plan(unit_manifests, readiness_timeout=no_budget)
 
     assert_in_order(plan)
-    given_refs = sorted(manifest.ref for unit in wanted for manifest in unit.manifests)
+    given_refs = sorted(manifest.ref for unit in unit_manifests for manifest in unit.manifests)
     assert sorted(item.ref for item in items_of(plan)) == given_refs
 
 
@@ -210,9 +212,11 @@ def test_a_namespace_and_a_definition_never_come_behind_what_needs_them(
 
 
 @given(units())
-def test_a_plan_goes_out_and_in_without_loss_and_without_a_secret(wanted: list[Manifests]) -> None:
+def test_a_plan_goes_out_and_in_without_loss_and_without_a_secret(
+    unit_manifests: list[Manifests],
+) -> None:
     # One Secret in several places may be given by one body only: each has its own here.
-    plan = build_plan(wanted, readiness_timeout=no_budget)
+    plan = build_plan(unit_manifests, readiness_timeout=no_budget)
     secrets = {item.ref: item.body for item in items_of(plan) if item.ref.kind.name == "Secret"}
     distinct = all(secrets.get(item.ref, item.body) == item.body for item in items_of(plan))
     text = to_json(plan, KEY)
@@ -235,10 +239,10 @@ def test_turning_waves_round_twice_changes_nothing(waves: list[int]) -> None:
 
 @given(units(), st.lists(st.tuples(st.sampled_from("efgh"), WAVES, st.booleans()), max_size=6))
 def test_what_is_pruned_keeps_the_order_of_everything_else(
-    wanted: list[Manifests], gone: list[tuple[str, int, bool]]
+    unit_manifests: list[Manifests], gone: list[tuple[str, int, bool]]
 ) -> None:
-    plan = build_plan(wanted, readiness_timeout=no_budget)
-    unit = wanted[0].unit
+    plan = build_plan(unit_manifests, readiness_timeout=no_budget)
+    unit = unit_manifests[0].unit
     stale = [
         PruneCandidate(a_thing("Pod", name).ref, wave, ObjectOptions(prune_last=last))
         for name, wave, last in gone
@@ -255,10 +259,12 @@ def test_what_is_pruned_keeps_the_order_of_everything_else(
 
 
 @given(units())
-def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(wanted: list[Manifests]) -> None:
-    plan = build_plan(wanted, readiness_timeout=no_budget)
+def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(
+    unit_manifests: list[Manifests],
+) -> None:
+    plan = build_plan(unit_manifests, readiness_timeout=no_budget)
 
-    bare = without_hooks(plan, {item.unit.id for item in wanted})
+    bare = without_hooks(plan, {item.unit.id for item in unit_manifests})
 
     left = {step.id for step in bare.steps}
     assert_in_order(bare)
@@ -268,9 +274,9 @@ def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(wanted: list[Ma
 
 @given(units(), st.randoms(use_true_random=False))
 def test_narrowing_a_plan_never_lets_anything_start_earlier(
-    wanted: list[Manifests], chance: random.Random
+    unit_manifests: list[Manifests], chance: random.Random
 ) -> None:
-    plan = build_plan(wanted, readiness_timeout=no_budget)
+    plan = build_plan(unit_manifests, readiness_timeout=no_budget)
     gone = {step.id for step in plan.steps if chance.getrandbits(1)}
 
     narrowed = narrow_plan(plan, lambda step: None if step.id in gone else step)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.rollout_cases import shared_by, some_turns
-from tests.support.rollout_releases import Harbourmaster, ReleaseCase, release_cases
+from tests.support.rollout_releases import ReleaseCase, ReleaseStage, release_cases
 from tests.support.rollout_stages import PATIENCE
 
 pytestmark = pytest.mark.timeout(PATIENCE)
@@ -27,13 +27,13 @@ def test_a_release_killed_at_any_turn_is_gone_on_with(case: ReleaseCase, variant
 
             assert run.result == "passed", turn
             done = [(number, "superseded") for number in range(1, upto + 1)]
-            assert master.stands == [*done, (upto + 1, "deployed")], turn
+            assert master.revision_statuses == [*done, (upto + 1, "deployed")], turn
             assert master.made == case.expected(master.actions), turn
 
 
-def _whole(case: ReleaseCase, upto: int) -> Harbourmaster:
+def _whole(case: ReleaseCase, upto: int) -> ReleaseStage:
     """So many releases have passed."""
-    master = Harbourmaster(case)
+    master = ReleaseStage(case)
     for to in range(upto):
         master.release(f"{to}")
     return master
@@ -45,13 +45,13 @@ def test_kill_after_kill_leaves_records_in_order(
     case: ReleaseCase, kills: list[tuple[int, int]]
 ) -> None:
     """Whatever is asked for next: the last one is deployed, and nothing stays locked."""
-    master = Harbourmaster(case)
+    master = ReleaseStage(case)
     for to, turn in kills:
         master.release(f"{to}", dies_at=turn, lands=turn % 3)
     run = master.release("last").run
 
     assert run.result == "passed"
-    stands = master.stands
-    assert [number for number, _ in stands] == [*range(1, len(stands) + 1)]
-    assert stands[-1][1] == "deployed"
-    assert {status for _, status in stands[:-1]} <= {"superseded", "failed"}
+    revision_statuses = master.revision_statuses
+    assert [number for number, _ in revision_statuses] == [*range(1, len(revision_statuses) + 1)]
+    assert revision_statuses[-1][1] == "deployed"
+    assert {status for _, status in revision_statuses[:-1]} <= {"superseded", "failed"}

@@ -104,7 +104,7 @@ def test_a_second_run_writes_nothing_and_an_update_waits_for_what_is_new(case: C
     update = stage.roll_out(newer).run
 
     assert (second.result, update.result) == ("passed", "passed")
-    assert not second.told(EventType.OBJECT_WRITTEN)
+    assert not second.events_of(EventType.OBJECT_WRITTEN)
     assert case.faults or not written
     assert_record_in_order(newer, stage.record, image="app:2")
 
@@ -125,7 +125,7 @@ def assert_events_in_order(plan: Plan, run: Run) -> None:
 def _passed_by_unit(plan: Plan, run: Run) -> dict[UnitId, list[str]]:
     units = {step.id: step.unit for step in plan.steps}
     passed: dict[UnitId, list[str]] = {unit.id: [] for unit in plan.units}
-    for event in run.told(EventType.STEP_PASSED):
+    for event in run.events_of(EventType.STEP_PASSED):
         passed[units[event.step]].append(event.step)
     return passed
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.cluster_history import assert_counted, assert_record_in_order
 from tests.support.rollout_cases import WELL, Case, Shape, cases, every_case, shared_by
 from tests.support.rollout_runs import Run
-from tests.support.rollout_stages import PATIENCE, Part, Stage, finished
+from tests.support.rollout_stages import PATIENCE, ProcessOptions, Stage, finished
 from tidegate.engine.messages import Apply, CompareStep, Delete, StopRequested
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType
@@ -27,13 +27,15 @@ turns = st.integers(1, 60)
 def test_a_rollout_stopped_at_any_turn_is_finished_by_the_next(case: Case, turn: int) -> None:
     stage, plan = Stage(case), case.plan()
 
-    stopped = stage.roll_out(plan, Part(deeds={turn: lambda driver: driver.stop("enough")}))
+    stopped = stage.roll_out(
+        plan, ProcessOptions(calls={turn: lambda driver: driver.stop("enough")})
+    )
     begun = [
         item
         for item in stopped.script.ordered_after(StopRequested)
         if isinstance(item, Apply | Delete | CompareStep)
     ]
-    rest = stage.roll_out(plan, Part(holder="two")).run
+    rest = stage.roll_out(plan, ProcessOptions(holder="two")).run
 
     assert stopped.run.result in ("stopped", "passed")
     assert not {Apply, CompareStep, Delete} & set(begun)
@@ -47,7 +49,7 @@ def test_a_rollout_stopped_at_any_turn_is_finished_by_the_next(case: Case, turn:
 def test_a_newer_plan_takes_over_at_any_turn(case: Case, turn: int, since: int) -> None:
     stage, newer = Stage(case), case.plan(image="app:2", since=since)
 
-    part = Part(deeds={turn: lambda driver: driver.supersede(newer)})
+    part = ProcessOptions(calls={turn: lambda driver: driver.supersede(newer)})
     run = stage.roll_out(case.plan(), part).run
 
     assert run.result == "passed"
@@ -85,7 +87,7 @@ BUSY = Case(
 def test_a_plan_of_another_shape_takes_over_at_any_turn(case: Case, other: Case, turn: int) -> None:
     stage, newer = Stage(case), other.plan(image="app:2")
 
-    part = Part(deeds={turn: lambda driver: driver.supersede(newer)})
+    part = ProcessOptions(calls={turn: lambda driver: driver.supersede(newer)})
     run = stage.roll_out(case.plan(), part).run
 
     assert run.result == "passed"
@@ -98,7 +100,7 @@ def test_a_plan_of_another_shape_takes_over_at_any_turn(case: Case, other: Case,
 
 def _ran(run: Run, plan: Plan) -> bool:
     """Whether the plan had its turn; it comes too late for a rollout that has ended."""
-    begun = run.told(EventType.ROLLOUT_STARTED, EventType.ROLLOUT_SUPERSEDED)
+    begun = run.events_of(EventType.ROLLOUT_STARTED, EventType.ROLLOUT_SUPERSEDED)
     return plan.digest in {event.reason for event in begun}
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.rollout_cases import OFTEN_ILL, Case, cases, shared_by
-from tests.support.rollout_stages import PATIENCE, Part, Stage
+from tests.support.rollout_stages import PATIENCE, ProcessOptions, Stage
 from tidegate.model.plans.plan import Plan, Step
 from tidegate.model.rollouts.event import EventType, StepState
 
@@ -24,7 +24,7 @@ def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
     expected = _states(plan)
     assert run.states == expected
     assert run.result == ("failed" if StepState.FAILED in expected.values() else "passed")
-    for event in run.told(EventType.STEP_SKIPPED):
+    for event in run.events_of(EventType.STEP_SKIPPED):
         assert event.reason == "DependencyFailed"
         assert any(
             f"`{step}`" in event.message for step in _failed_before(plan, expected, event.step)
@@ -36,7 +36,7 @@ def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
 def test_with_the_other_policy_everything_has_its_turn(case: Case) -> None:
     plan = case.plan()
 
-    run = Stage(case).roll_out(plan, Part(changes={"continue_on_failure": True})).run
+    run = Stage(case).roll_out(plan, ProcessOptions(changes={"continue_on_failure": True})).run
 
     failing = {step.id for step in plan.steps if _is_ill(step)}
     assert run.states == {

@@ -22,7 +22,7 @@ from tests.support.rollout_hooks import (
     twice_hooked,
     well_hooked,
 )
-from tests.support.rollout_stages import PATIENCE, Part, Stage
+from tests.support.rollout_stages import PATIENCE, ProcessOptions, Stage
 from tidegate.engine.messages import DeleteHooks
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import HookPolicy
@@ -78,10 +78,10 @@ def test_a_rollout_killed_at_any_turn_runs_no_hook_twice(case: HookCase, variant
 
     for turn in some_turns(turns - 1, variant):
         stage = Stage(case)
-        dying = stage.actor(plan, Part(dies_at=turn, lands=(turn + variant // 2) % 4))
+        dying = stage.actor(plan, ProcessOptions(dies_at=turn, lands=(turn + variant // 2) % 4))
         stage.play(dying)
         fast = (0, 16_000, -3_600_000)[turn % 3]
-        heir = Part(holder="one" if (turn + variant) % 2 else "two", fast=fast)
+        heir = ProcessOptions(holder="one" if (turn + variant) % 2 else "two", fast=fast)
         run = stage.roll_out(plan, heir).run
 
         assert run.result == ("passed" if case.is_well else "failed"), turn
@@ -95,7 +95,7 @@ def test_hooks_that_somebody_deletes_meanwhile_leave_nothing_stuck(
     case: HookCase, turn: int
 ) -> None:
     stage, plan = Stage(case), case.plan()
-    stage.play(stage.actor(plan, Part(dies_at=turn)))
+    stage.play(stage.actor(plan, ProcessOptions(dies_at=turn)))
     stage.delete_jobs()
 
     first = stage.roll_out(plan).run
@@ -111,8 +111,8 @@ def test_hooks_that_somebody_deletes_meanwhile_leave_nothing_stuck(
 def test_a_rollout_stopped_at_any_turn_runs_no_hook_twice(case: HookCase, turn: int) -> None:
     stage, plan = Stage(case), case.plan()
 
-    stage.roll_out(plan, Part(deeds={turn: lambda driver: driver.stop("enough")}))
-    run = stage.roll_out(plan, Part(holder="two")).run
+    stage.roll_out(plan, ProcessOptions(calls={turn: lambda driver: driver.stop("enough")}))
+    run = stage.roll_out(plan, ProcessOptions(holder="two")).run
 
     assert run.result == "passed"
     assert_all_hooks_ended(case, stage)
@@ -123,7 +123,7 @@ def test_a_rollout_stopped_at_any_turn_runs_no_hook_twice(case: HookCase, turn: 
 def test_a_newer_plan_leaves_no_hook_held(case: HookCase, turn: int) -> None:
     stage, newer = Stage(case), case.plan(image="app:2")
 
-    part = Part(deeds={turn: lambda driver: driver.supersede(newer)})
+    part = ProcessOptions(calls={turn: lambda driver: driver.supersede(newer)})
     run = stage.roll_out(case.plan(), part).run
 
     assert run.result == "passed"
@@ -139,7 +139,7 @@ def test_a_hook_of_two_phases_runs_once_in_each(case: HookCase, variant: int) ->
 
     for turn in some_turns(turns - 1, variant):
         stage = Stage(case)
-        stage.play(stage.actor(plan, Part(dies_at=turn, lands=(turn + variant) % 4)))
+        stage.play(stage.actor(plan, ProcessOptions(dies_at=turn, lands=(turn + variant) % 4)))
         run = stage.roll_out(plan).run
 
         assert run.result == "passed", turn
@@ -165,7 +165,7 @@ def test_kill_after_kill_under_faults_runs_no_hook_twice(case: HookCase, kills: 
     plan, stage = case.plan(), Stage(case)
 
     for number, turn in enumerate(kills):
-        part = Part(holder=f"{number % 2}", dies_at=turn, lands=turn % 3)
+        part = ProcessOptions(holder=f"{number % 2}", dies_at=turn, lands=turn % 3)
         stage.play(stage.actor(plan, part))
     run = stage.roll_out(plan).run
 
@@ -182,7 +182,7 @@ def test_two_rollouts_of_one_plan_run_its_hooks_once(
     stage, plan = Stage(case), case.plan()
     first = stage.actor(plan)
 
-    second = stage.actor(plan, Part(holder="two", begins=begins, fast=fast))
+    second = stage.actor(plan, ProcessOptions(holder="two", begins=begins, fast=fast))
     stage.play(first, second)
 
     assert (first.run.result, second.run.result) == ("passed", "passed")
@@ -194,7 +194,7 @@ def test_two_rollouts_of_one_plan_run_its_hooks_once(
 @example(LEAVING, 29)
 def test_every_rollout_runs_its_hooks_again(case: HookCase, dies_at: int) -> None:
     stage, newer = Stage(case), case.plan(image="app:2")
-    stage.play(stage.actor(case.plan(), Part(dies_at=dies_at)))
+    stage.play(stage.actor(case.plan(), ProcessOptions(dies_at=dies_at)))
     before, kept = len(stage.record.changes), left(case, stage.planned())
 
     run = stage.roll_out(newer).run

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.support.cluster_history import assert_counted, assert_record_in_order
 from tests.support.rollout_cases import WELL, Case, cases, fast_by, shared_by, some_turns
-from tests.support.rollout_stages import PATIENCE, Part, Stage, finished
+from tests.support.rollout_stages import PATIENCE, ProcessOptions, Stage, finished
 from tidegate.engine.records.heartbeat import LEASE_DURATION
-from tidegate.engine.records.storage import SECRET
+from tidegate.model.k8s.kinds import SECRET
 from tidegate.model.times import SECOND
 from tidegate.world.messages import is_error
 
@@ -26,7 +26,7 @@ def test_a_rollout_killed_at_any_turn_goes_on_to_the_same_end(case: Case, varian
 
     for turn in some_turns(turns, variant):
         stage = _killed(case, turn, variant)
-        heir = Part(holder="one" if (turn + variant) % 2 else "two")
+        heir = ProcessOptions(holder="one" if (turn + variant) % 2 else "two")
         run = stage.roll_out(plan, heir).run
 
         assert run.result == "passed", turn
@@ -38,7 +38,9 @@ def test_a_rollout_killed_at_any_turn_goes_on_to_the_same_end(case: Case, varian
 def _killed(case: Case, turn: int, variant: int) -> Stage:
     """A cluster in which somebody died, and some of whose last writes still arrive."""
     stage = Stage(case)
-    stage.play(stage.actor(case.plan(), Part(dies_at=turn, lands=(turn + variant // 2) % 4)))
+    stage.play(
+        stage.actor(case.plan(), ProcessOptions(dies_at=turn, lands=(turn + variant // 2) % 4))
+    )
     return stage
 
 
@@ -48,10 +50,10 @@ def test_a_killed_holder_delays_the_next_by_its_term_whatever_the_clocks(
     case: Case, turn: int, fast: int
 ) -> None:
     plan, stage = case.plan(), Stage(case)
-    stage.play(stage.actor(plan, Part(dies_at=turn, lands=turn % 3)))
+    stage.play(stage.actor(plan, ProcessOptions(dies_at=turn, lands=turn % 3)))
     begins, before = stage.realm.now(), len(stage.realm.landed)
 
-    run = stage.roll_out(plan, Part(holder="two", fast=fast)).run
+    run = stage.roll_out(plan, ProcessOptions(holder="two", fast=fast)).run
 
     assert run.result == "passed"
     assert stage.objects() == finished(plan)
@@ -86,7 +88,7 @@ def test_kill_after_kill_under_faults_costs_time_and_no_more(case: Case, kills: 
     plan, stage = case.plan(), Stage(case)
 
     for number, turn in enumerate(kills):
-        part = Part(holder=f"{number % 2}", dies_at=turn, lands=turn % 3)
+        part = ProcessOptions(holder=f"{number % 2}", dies_at=turn, lands=turn % 3)
         stage.play(stage.actor(plan, part))
     run = stage.roll_out(plan).run
 

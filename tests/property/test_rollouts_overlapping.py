@@ -16,9 +16,10 @@ from tests.support.cluster_history import assert_record_in_order
 from tests.support.killable_processes import Absence
 from tests.support.random_fleets import hook_of, hook_runs
 from tests.support.rollout_cases import Case, Shape, fast_by, no_budget, shared_by
-from tests.support.rollout_stages import PATIENCE, Actor, Part, Stage, finished
-from tidegate.engine.records.storage import JOURNAL_KEY, SECRET, UNIT_LABEL, label_value
+from tests.support.rollout_stages import PATIENCE, Actor, ProcessOptions, Stage, finished
+from tidegate.engine.records.storage import JOURNAL_KEY, UNIT_LABEL, label_value
 from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.kinds import SECRET
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.plan import Edge, EdgeReason, Plan
 from tidegate.model.times import MINUTE
@@ -32,7 +33,7 @@ NAMES = ("d", "a", "c", "b")
 
 
 @dataclass(frozen=True)
-class Party:
+class ConcurrentRollout:
     """One rollout: of which units, when it begins, and how its clock is set."""
 
     units: frozenset[int]
@@ -42,20 +43,20 @@ class Party:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class OverlappingUnits:
     """Units with two waves each; `crossed`: their second waves wait for first ones of others."""
 
     waits: tuple[int, ...]
     depends: tuple[tuple[int, ...], ...]
     crossed: frozenset[tuple[int, int]]
     hooked: frozenset[int]
-    parties: tuple[Party, ...]
+    parties: tuple[ConcurrentRollout, ...]
 
-    def plan(self, party: Party) -> Plan:
+    def plan(self, party: ConcurrentRollout) -> Plan:
         numbers = sorted(party.units)
         waves = [((Shape("Deployment", wait, 0, "well"),), (CONFIG,)) for wait in self.waits]
         depends = [tuple(party.units & {*others}) for others in self.depends]
-        expected = Case(tuple(waves), tuple(map(tuple, map(sorted, depends)))).wanted(
+        expected = Case(tuple(waves), tuple(map(tuple, map(sorted, depends)))).unit_manifests(
             image=party.image
         )
         units = [
@@ -89,13 +90,13 @@ CONFIG = Shape("ConfigMap", 0, 0, "well")
 
 
 @st.composite
-def crowds(draw: st.DrawFn, *, alike: bool) -> Crowd:
+def crowds(draw: st.DrawFn, *, alike: bool) -> OverlappingUnits:
     """`alike`: all have one plan."""
     count = draw(st.integers(2, 3))
     numbers = range(count)
     parties = draw(st.integers(2, 4))
     subsets = st.frozensets(st.sampled_from(numbers), min_size=1)
-    return Crowd(
+    return OverlappingUnits(
         waits=tuple(draw(st.sampled_from([0, 900, 7_000])) for _ in numbers),
         depends=tuple(
             tuple(other for other in range(number) if draw(st.integers(0, 3)) == 0)
@@ -104,7 +105,7 @@ def crowds(draw: st.DrawFn, *, alike: bool) -> Crowd:
         crossed=draw(st.frozensets(st.tuples(*(st.sampled_from(numbers),) * 2), max_size=3)),
         hooked=draw(st.frozensets(st.sampled_from(numbers), max_size=2)),
         parties=tuple(
-            Party(
+            ConcurrentRollout(
                 frozenset(numbers) if alike or draw(st.booleans()) else draw(subsets),
                 draw(st.sampled_from([0, 3, 20, 500, 1_300, 6_000])),
                 draw(fast_by),
@@ -115,24 +116,26 @@ def crowds(draw: st.DrawFn, *, alike: bool) -> Crowd:
     )
 
 
-HOOK_BETWEEN_THREE = Crowd(
+HOOK_BETWEEN_THREE = OverlappingUnits(
     waits=(0, 7_000, 0),
     depends=((), (), (1,)),
     crossed=frozenset(),
     hooked=frozenset({2}),
-    parties=tuple(Party(frozenset({0, 1, 2}), begins, 0, "app:1") for begins in (20, 6_000, 6_000)),
+    parties=tuple(
+        ConcurrentRollout(frozenset({0, 1, 2}), begins, 0, "app:1") for begins in (20, 6_000, 6_000)
+    ),
 )
 """The first is away when its unit with a hook has its turn; the last finds nothing to do there."""
-READ_WHILE_TAKEN = Crowd(
+READ_WHILE_TAKEN = OverlappingUnits(
     waits=(900, 900, 900),
     depends=((), (0,), (1,)),
     crossed=frozenset(),
     hooked=frozenset({1}),
     parties=(
-        Party(frozenset({0, 1, 2}), 20, -3_600_000, "app:1"),
-        Party(frozenset({1}), 1_300, -16_000, "app:2"),
-        Party(frozenset({0, 2}), 0, 300, "app:1"),
-        Party(frozenset({0, 1, 2}), 0, 0, "app:1"),
+        ConcurrentRollout(frozenset({0, 1, 2}), 20, -3_600_000, "app:1"),
+        ConcurrentRollout(frozenset({1}), 1_300, -16_000, "app:2"),
+        ConcurrentRollout(frozenset({0, 2}), 0, 300, "app:1"),
+        ConcurrentRollout(frozenset({0, 1, 2}), 0, 0, "app:1"),
     ),
 )
 """A record is read for another unit's sake while somebody else takes it and we try to."""
@@ -144,7 +147,7 @@ absences = st.none() | st.builds(
 @shared_by(4)
 @given(crowds(alike=True), absences)
 @example(HOOK_BETWEEN_THREE, Absence(5_306, 28, "frozen"))
-def test_rollouts_of_one_plan_all_pass(crowd: Crowd, absence: Absence | None) -> None:
+def test_rollouts_of_one_plan_all_pass(crowd: OverlappingUnits, absence: Absence | None) -> None:
     stage, actors = play(crowd, absence)
 
     there, expected = stage.objects(), finished(actors[0].plan)
@@ -159,7 +162,7 @@ def test_rollouts_of_one_plan_all_pass(crowd: Crowd, absence: Absence | None) ->
 @given(crowds(alike=False), absences)
 @example(READ_WHILE_TAKEN, None)
 def test_rollouts_of_several_plans_all_come_to_an_end(
-    crowd: Crowd, absence: Absence | None
+    crowd: OverlappingUnits, absence: Absence | None
 ) -> None:
     stage, actors = play(crowd, absence)
 
@@ -169,11 +172,13 @@ def test_rollouts_of_several_plans_all_come_to_an_end(
     assert_written_by_holders(stage, actors)
 
 
-def play(crowd: Crowd, absence: Absence | None) -> tuple[Stage, list[Actor]]:
+def play(crowd: OverlappingUnits, absence: Absence | None) -> tuple[Stage, list[Actor]]:
     """All of them, to their ends, which must come soon: nobody waits for ever."""
     stage = Stage(Case((), ()))
     actors = [
-        stage.actor(crowd.plan(item), Part(holder=name, begins=item.begins, fast=item.fast))
+        stage.actor(
+            crowd.plan(item), ProcessOptions(holder=name, begins=item.begins, fast=item.fast)
+        )
         for item, name in zip(crowd.parties, NAMES, strict=False)
     ]
     stage.play(*actors, happenings=absence.of(actors[0].life) if absence else ())

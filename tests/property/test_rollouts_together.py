@@ -12,7 +12,7 @@ from tests.support.rollout_cases import WELL, Case, cases, fast_by, shared_by
 from tests.support.rollout_stages import (
     PATIENCE,
     Actor,
-    Part,
+    ProcessOptions,
     Stage,
     assert_two_blocks,
     blocks,
@@ -33,9 +33,9 @@ def test_of_two_rollouts_of_one_plan_the_second_finds_nothing_to_do(
     case: Case, begins: int, clocks: tuple[int, int]
 ) -> None:
     stage, plan = Stage(case), case.plan()
-    first = stage.actor(plan, Part(fast=clocks[0]))
+    first = stage.actor(plan, ProcessOptions(fast=clocks[0]))
 
-    second = stage.actor(plan, Part(holder="two", begins=begins, fast=clocks[1]))
+    second = stage.actor(plan, ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
     stage.play(first, second)
 
     assert (first.run.result, second.run.result) == ("passed", "passed")
@@ -49,9 +49,9 @@ def test_a_rollout_gives_way_to_one_of_another_plan(
     case: Case, begins: int, clocks: tuple[int, int]
 ) -> None:
     stage, newer = Stage(case), case.plan(image="app:2")
-    first = stage.actor(case.plan(), Part(fast=clocks[0]))
+    first = stage.actor(case.plan(), ProcessOptions(fast=clocks[0]))
 
-    second = stage.actor(newer, Part(holder="two", begins=begins, fast=clocks[1]))
+    second = stage.actor(newer, ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
     stage.play(first, second)
 
     assert first.run.result in ("passed", "stopped")
@@ -64,9 +64,9 @@ def test_one_that_was_away_leaves_the_rest_to_another_of_its_plan(
     case: Case, begins: int, absence: Absence, clocks: tuple[int, int]
 ) -> None:
     stage, plan = Stage(case), case.plan()
-    first = stage.actor(plan, Part(fast=clocks[0]))
+    first = stage.actor(plan, ProcessOptions(fast=clocks[0]))
 
-    second = stage.actor(plan, Part(holder="two", begins=begins, fast=clocks[1]))
+    second = stage.actor(plan, ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
     stage.play(first, second, happenings=absence.of(first.life))
 
     assert (first.run.result, second.run.result) == ("passed", "passed")
@@ -80,9 +80,9 @@ def test_one_that_was_away_does_not_undo_a_newer_plan(
     case: Case, begins: int, absence: Absence, clocks: tuple[int, int]
 ) -> None:
     stage, newer = Stage(case), case.plan(image="app:2")
-    first = stage.actor(case.plan(), Part(fast=clocks[0]))
+    first = stage.actor(case.plan(), ProcessOptions(fast=clocks[0]))
 
-    second = stage.actor(newer, Part(holder="two", begins=begins, fast=clocks[1]))
+    second = stage.actor(newer, ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
     stage.play(first, second, happenings=absence.of(first.life))
 
     error = first.life.error

@@ -29,24 +29,25 @@ WINDOWS = st.builds(
 @given(
     windows=st.lists(WINDOWS, min_size=1, max_size=3).map(tuple),
     minute=st.integers(0, WALK),
-    asked=st.booleans(),
+    is_manual=st.booleans(),
 )
 def test_a_unit_is_held_until_the_first_minute_that_lets_it_go(
-    windows: tuple[SyncWindow, ...], minute: int, *, asked: bool
+    windows: tuple[SyncWindow, ...], minute: int, *, is_manual: bool
 ) -> None:
     now = Ms(FIRST + minute * MINUTE + 1)
 
-    hold = find_window_block(windows, now, is_manual=asked)
+    hold = find_window_block(windows, now, is_manual=is_manual)
 
     if hold is None:
         return
     walked = (Ms(now + step * MINUTE) for step in range(1, WALK))
     free = next(
-        (item for item in walked if not find_blocking_window(windows, item, is_manual=asked)), None
+        (item for item in walked if not find_blocking_window(windows, item, is_manual=is_manual)),
+        None,
     )
     if free is None:
         assert not hold.until or hold.until > now + (WALK - 1) * MINUTE
     else:
         assert free - MINUTE < hold.until <= free
-        assert find_blocking_window(windows, hold.until, is_manual=asked) is None
-        assert find_blocking_window(windows, Ms(hold.until - 1), is_manual=asked) is not None
+        assert find_blocking_window(windows, hold.until, is_manual=is_manual) is None
+        assert find_blocking_window(windows, Ms(hold.until - 1), is_manual=is_manual) is not None

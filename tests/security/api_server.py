@@ -39,7 +39,7 @@ GOOD = {
 }
 
 
-class Malice(Enum):
+class MaliciousAnswer(Enum):
     """What it answers when it is asked for objects, or from the first question on."""
 
     ENDLESS = "endless"
@@ -51,23 +51,23 @@ class Malice(Enum):
     HUGE_NUMBERS = "huge numbers"
 
 
-def body_of(malice: Malice) -> tuple[bytes, dict[str, str]]:
+def body_of(malice: MaliciousAnswer) -> tuple[bytes, dict[str, str]]:
     """What is sent, and with which headers; what is endless is sent again and again."""
     match malice:
-        case Malice.ENDLESS:
+        case MaliciousAnswer.ENDLESS:
             return b" " * MIB, {}
-        case Malice.BOMB:
+        case MaliciousAnswer.BOMB:
             return gzip.compress(b" " * (512 * MIB), 1), {"Content-Encoding": "gzip"}
-        case Malice.NESTED:
+        case MaliciousAnswer.NESTED:
             return b'{"items":' + b"[" * 100_000 + b"]" * 100_000 + b"}", {}
-        case Malice.GARBAGE:
+        case MaliciousAnswer.GARBAGE:
             return b"\xff\xfe\x00{", {}
-        case Malice.FORGED:
+        case MaliciousAnswer.FORGED:
             status = {"kind": "Status", "apiVersion": "v1", "message": EVIL, "code": 403}
             return json.dumps({**status, "reason": "Forbidden"}).encode(), {}
-        case Malice.WRONG_TYPES:
+        case MaliciousAnswer.WRONG_TYPES:
             return b'{"kind":5,"metadata":{"resourceVersion":[]},"items":{"a":1}}', {}
-        case Malice.HUGE_NUMBERS:
+        case MaliciousAnswer.HUGE_NUMBERS:
             return (
                 b'{"metadata":{},"items":[{"metadata":{"generation":' + b"9" * 5_000 + b"}}]}",
                 {},
@@ -84,7 +84,7 @@ class _Hostile(BaseHTTPRequestHandler):
         with suppress(ConnectionError):
             if path in GOOD and not server.at_once:
                 self._say(json.dumps(GOOD[path]).encode(), {})
-            elif server.malice is Malice.ENDLESS:
+            elif server.malice is MaliciousAnswer.ENDLESS:
                 self._begin({}, 200)
                 while True:
                     self.wfile.write(server.body)
@@ -110,15 +110,15 @@ class HostileServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, malice: Malice, *, at_once: bool) -> None:
+    def __init__(self, malice: MaliciousAnswer, *, at_once: bool) -> None:
         super().__init__(("127.0.0.1", 0), _Hostile)
         self.malice, self.at_once = malice, at_once
         self.body, self.headers = body_of(malice)
-        self.status = 403 if malice is Malice.FORGED else 200
+        self.status = 403 if malice is MaliciousAnswer.FORGED else 200
 
 
 @contextmanager
-def hostile_server(malice: Malice, folder: Path, *, at_once: bool) -> Iterator[Path]:
+def hostile_server(malice: MaliciousAnswer, folder: Path, *, at_once: bool) -> Iterator[Path]:
     """Serve until the block ends; gives a kubeconfig."""
     with HostileServer(malice, at_once=at_once) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

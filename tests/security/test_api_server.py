@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.api_server import Malice, hostile_server
+from tests.security.api_server import MaliciousAnswer, hostile_server
 from tests.security.test_printing import obeyed
 from tests.support.tidegate_runs import config_map, write_unit
 from tidegate.kube.cluster import _read_events
@@ -40,16 +40,20 @@ def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["from the first answer", "for objects"])
-@pytest.mark.parametrize("malice", Malice, ids=lambda malice: malice.value)
+@pytest.mark.parametrize("malice", MaliciousAnswer, ids=lambda malice: malice.value)
 def test_a_server_that_means_no_good_is_an_error(
-    malice: Malice, *, at_once: bool, tmp_path: Path
+    malice: MaliciousAnswer, *, at_once: bool, tmp_path: Path
 ) -> None:
     unit = write_unit(tmp_path / "unit", web=config_map())
 
     with hostile_server(malice, tmp_path, at_once=at_once) as config:
         ran = run("plan", unit, "--kubeconfig", config)
 
-    assert ran.returncode in {0, 3, 5} if malice is Malice.HUGE_NUMBERS else ran.returncode == 5
+    assert (
+        ran.returncode in {0, 3, 5}
+        if malice is MaliciousAnswer.HUGE_NUMBERS
+        else ran.returncode == 5
+    )
     assert "Traceback" not in ran.stderr
     assert "MemoryError" not in ran.stderr
     assert obeyed(ran.stdout + ran.stderr) == []

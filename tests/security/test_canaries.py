@@ -8,22 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.canaries import CANARY, LAIRS, REAL, VERBS, all_runs, leaks, run_in, some_runs
+from tests.support.canaries import (
+    CANARY,
+    REAL,
+    SECRET_PLACES,
+    VERBS,
+    all_runs,
+    leaks,
+    run_in,
+    some_runs,
+)
 from tests.support.canary_search import contents, is_in
-from tests.support.in_process_command import Said
+from tests.support.in_process_command import CommandOutput
 
 RUNS = [*some_runs()]
 
 
 def test_there_are_at_least_three_hundred_runs_and_a_share_has_a_bit_of_everything() -> None:
     assert len([*all_runs()]) >= 300
-    assert {lair for lair, _ in RUNS} == {*LAIRS}
+    assert {secret_place for secret_place, _ in RUNS} == {*SECRET_PLACES}
     assert {verb for _, verb in RUNS} == {*VERBS, *REAL}
 
 
-@pytest.mark.parametrize(("lair", "verb"), RUNS, ids=[f"{lair} {verb}" for lair, verb in RUNS])
-def test_no_run_lets_the_canary_out(lair: str, verb: str, tmp_path: Path) -> None:
-    run = run_in(tmp_path, LAIRS[lair], verb)
+@pytest.mark.parametrize(
+    ("secret_place", "verb"), RUNS, ids=[f"{secret_place} {verb}" for secret_place, verb in RUNS]
+)
+def test_no_run_lets_the_canary_out(secret_place: str, verb: str, tmp_path: Path) -> None:
+    run = run_in(tmp_path, SECRET_PLACES[secret_place], verb)
 
     assert leaks(run, tmp_path) == []
     assert "Traceback" not in run.stderr
@@ -31,10 +42,10 @@ def test_no_run_lets_the_canary_out(lair: str, verb: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "lair", ["secret", "sealed-config", "sealed-env", "set", "substituted", "values-from"]
+    "secret_place", ["secret", "sealed-config", "sealed-env", "set", "substituted", "values-from"]
 )
-def test_what_is_hidden_was_there(lair: str, tmp_path: Path) -> None:
-    run = run_in(tmp_path, LAIRS[lair], "render")
+def test_what_is_hidden_was_there(secret_place: str, tmp_path: Path) -> None:
+    run = run_in(tmp_path, SECRET_PLACES[secret_place], "render")
 
     assert run.code == 0
     assert "***" in run.stdout
@@ -48,9 +59,9 @@ def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
         zlib.compress(base64.b64encode(f"password={CANARY};".encode()))
     )
 
-    result = leaks(Said(0, CANARY, ""), tmp_path)
+    result = leaks(CommandOutput(0, CANARY, ""), tmp_path)
 
-    assert [where.rpartition("/")[2] for where in result] == [
+    assert [location.rpartition("/")[2] for location in result] == [
         f"{CANARY} in stdout",
         "note",
         "packed",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.in_process_command import typed
+from tests.support.in_process_command import run_in_process
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import FIRST, ROOT, tidegate
 from tidegate.cli.screen.screen import STOPPING_MESSAGE
@@ -24,8 +24,8 @@ LATE, STOPPED = 8, 130
 COMMAND = [sys.executable, "-m", "tidegate", "sync", FIRST, "--sandbox", "--speed", "1"]
 
 
-def environment(home: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "TERM": "xterm"}
+def environment(user_home: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(user_home), "TERM": "xterm"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
@@ -130,7 +130,7 @@ def test_a_plugin_that_hangs_is_reported_with_a_code_of_its_own(
     (tmp_path / "kubeconfig").write_text(KUBECONFIG)
     command = (verb[0], str(ROOT / FIRST), *verb[1:], "--kubeconfig", "kubeconfig")
 
-    text = typed(tmp_path, environment(tmp_path), command)
+    text = run_in_process(tmp_path, environment(tmp_path), command)
 
     assert text.code == LATE
     assert "error[cluster.login-timeout]" in text.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.in_process_command import typed
+from tests.support.in_process_command import run_in_process
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import helm_release
 from tests.support.repositories import Repository, git_repository
@@ -34,7 +34,7 @@ def test_a_value_that_swells_is_read_or_refused(what: str, tmp_path: Path) -> No
     folder = write_unit(tmp_path / "unit", web=OBJECT.format(value=SWOLLEN[what]))
 
     for verb in VERBS:
-        ran = typed(tmp_path, {"HOME": str(tmp_path)}, (*verb, str(folder)))
+        ran = run_in_process(tmp_path, {"HOME": str(tmp_path)}, (*verb, str(folder)))
 
         assert ran.code in {0, 3}, (verb, ran.stderr[-300:])
         assert "Traceback" not in ran.stderr
@@ -87,7 +87,7 @@ def test_what_lies_in_a_directory_is_bounded(tmp_path: Path) -> None:
     (folder / "device.yaml").symlink_to("/dev/zero")
 
     for verb in VERBS:
-        ran = typed(tmp_path, {"HOME": str(tmp_path)}, (*verb, "unit"))
+        ran = run_in_process(tmp_path, {"HOME": str(tmp_path)}, (*verb, "unit"))
 
         assert ran.code in {0, 3}, verb
         assert "Traceback" not in ran.stderr
@@ -112,7 +112,7 @@ def test_a_pipe_in_the_place_of_an_overlay_is_not_waited_for(
     write_unit(tmp_path / "web", web=config_map("web"))
     os.mkfifo(tmp_path / "web" / "kustomization.yaml")
 
-    ran = typed(tmp_path, {"HOME": str(tmp_path)}, ("plan", ".", "--offline"))
+    ran = run_in_process(tmp_path, {"HOME": str(tmp_path)}, ("plan", ".", "--offline"))
 
     assert ran.code == 3
     wording(ran.stderr.splitlines()[0])
@@ -131,7 +131,7 @@ def test_a_pipe_among_the_templates_of_a_chart_is_not_waited_for(verb: str, tmp_
     (made.root / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.0.0\n")
     os.mkfifo(made.root / "chart" / "templates" / "pipe.tpl")
 
-    ran = typed(tmp_path, {"HOME": str(tmp_path)}, (verb, str(made.root), "--offline"))
+    ran = run_in_process(tmp_path, {"HOME": str(tmp_path)}, (verb, str(made.root), "--offline"))
 
     assert ran.code == 3
     output = ran.stdout + ran.stderr

@@ -16,7 +16,6 @@ from tests.support.secret_server import secret_server
 from tests.support.sessions import a_session, ruled
 from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.journal import read_journal, rebuild_journal
-from tidegate.clusters.reader import get_objects
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.clusters.session import Session
 from tidegate.engine.cluster.procedures import Pause, Procedure
@@ -93,7 +92,7 @@ def test_a_damaged_journal_is_reported_with_what_is_lost(
     assert "error[journal.unreadable]" in ran.stderr
     assert "`tidegate status PATH --rebuild-journal`" in ran.stderr
     wording(ran.stderr)
-    assert len(server.asked) < 20
+    assert len(server.requests) < 20
 
 
 def write_unit(folder: Path, *names: str) -> Unit:
@@ -114,7 +113,7 @@ async def roll_out(unit: Unit, session: Session) -> str:
 
 async def names_of(session: Session, *names: str) -> list[str]:
     refs = [Ref(CONFIG_MAP, "default", name) for name in names]
-    return [live.ref.name for live in await get_objects(session.world, refs)]
+    return [ref.name for ref in await session.reader().get_many(refs)]
 
 
 async def damage(session: Session, unit: Unit) -> None:
@@ -220,12 +219,12 @@ def test_a_missing_part_is_reported_with_its_location(wording: RecordedWording) 
     assert str(raised.value.location) == f"Secret {TIDEGATE_NAMESPACE}/{lost.name}"
 
 
-def _run(errand: Procedure[Outcome | None], cluster: Secrets) -> None:
+def _run(procedure: Procedure[Outcome | None], cluster: Secrets) -> None:
     outcomes: tuple[Outcome, ...] | None = None
     try:
         while True:
-            wish = next(errand) if outcomes is None else errand.send(outcomes)
-            assert not isinstance(wish, Pause)
-            outcomes = tuple(cluster.answer(item.request) for item in wish)
+            call = next(procedure) if outcomes is None else procedure.send(outcomes)
+            assert not isinstance(call, Pause)
+            outcomes = tuple(cluster.answer(item.request) for item in call)
     except StopIteration:
         return

@@ -10,7 +10,6 @@ import pytest
 from tests.support.sessions import a_session
 from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import list_objects
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.clusters.session import Session
 from tidegate.engine.driver import drive
@@ -22,7 +21,7 @@ from tidegate.planning.plan import make_plan
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.workspace.request import unit_for_path
 from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import Verb, Write
+from tidegate.world.requests import Selection, Verb, Write
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 LEASE = Kind("coordination.k8s.io", "v1", "Lease")
@@ -53,9 +52,9 @@ spec:
 
 
 async def deleted_at(session: Session, moment: Ms, ref: Ref) -> None:
-    party = session.world.client()
+    client = session.world.client()
     while session.world.now() < moment:
-        await party.wait(moment)
+        await client.wait(moment)
     await send_requests(session.world, Write(verb=Verb.DELETE, ref=ref))
 
 
@@ -85,7 +84,7 @@ async def test_a_definition_that_is_deleted_fails_what_needs_it(after: int, tmp_
     remembered = await read_journal(plan_unit(unit), session.world)
     assert ended.result() == ("passed" if after == 0 else "failed")
     assert remembered.holder == ""
-    assert await list_objects(session.world, [(LEASE, "tidegate-system")]) == []
+    assert await session.reader().list_all([Selection(LEASE, "tidegate-system")]) == []
     if after:
         failed = [event for event in result if event.type is EventType.STEP_FAILED]
         assert failed

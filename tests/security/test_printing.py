@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.support.in_process_command import typed
+from tests.support.in_process_command import run_in_process
 from tests.support.tidegate_runs import tidegate
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_yaml
@@ -73,7 +73,7 @@ def test_no_text_of_a_file_is_obeyed(what: str, tmp_path: Path) -> None:
     (folder / "web.yaml").write_text(OBJECTS[what])
 
     for verb in VERBS:
-        ran = typed(tmp_path, {"HOME": str(tmp_path)}, (*verb, folder.name))
+        ran = run_in_process(tmp_path, {"HOME": str(tmp_path)}, (*verb, folder.name))
 
         assert obeyed(ran.stdout) == [], verb
         assert obeyed(ran.stderr) == [], verb

@@ -27,14 +27,14 @@ VERBS = (
 )
 
 
-def run(args: tuple[str, ...], stdout: int | None, home: Path) -> tuple[int, str]:
+def run(args: tuple[str, ...], stdout: int | None, user_home: Path) -> tuple[int, str]:
     def close() -> None:
         os.close(1)
 
     ran = subprocess.run(
         [sys.executable, "-m", "tidegate", *args],
         cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(home)},
+        env={"PATH": "/usr/bin:/bin", "HOME": str(user_home)},
         stdout=stdout,
         stderr=subprocess.PIPE,
         preexec_fn=close if stdout is None else None,

@@ -25,7 +25,7 @@ STEPS: dict[str, tuple[str, ...]] = {
 }
 MOST: dict[str, Json] = {"1": 1, "2": "50%", "3": 0, "4": "100%"}
 LIMITS = {"1": 1, "2": 2, "3": 2, "4": 3}
-"""How many of a step may be under way; whoever is approved is."""
+"""How many Applications of a step may sync at once."""
 NAMES = tuple(name for names in STEPS.values() for name in names)
 
 
@@ -90,7 +90,7 @@ class SetRepository:
         bad["spec"]["template"]["metadata"] = {"annotations": {"test.tidegate.dev/outcome": "fail"}}  # type: ignore[index,call-overload]
         self.repository.put(f"apps/{name}/objects/smoke.yaml", bad)
 
-    def mend(self, name: str) -> None:
+    def fix(self, name: str) -> None:
         self.repository.put(f"apps/{name}/objects/smoke.yaml", setting(f"{name}-smoke"))
 
 

@@ -40,19 +40,19 @@ class Runner:
 
     files: Mapping[str, str] = field(default_factory=dict)
     workers: Workers | None = None
-    asked: list[Query] = field(default_factory=list)
+    requests: list[Query] = field(default_factory=list)
 
     async def generated(
         self, item: ApplicationSet, known: GeneratorInputs = NOTHING_KNOWN
     ) -> GenerationResult:
         return await self.run(generate_applications(item, known))
 
-    async def run(self, errand: Procedure[Result]) -> Result:
+    async def run(self, procedure: Procedure[Result]) -> Result:
         try:
-            ask = next(errand)
+            ask = next(procedure)
             while True:
-                self.asked.append(ask)
-                ask = errand.send(await self._answer(ask))
+                self.requests.append(ask)
+                ask = procedure.send(await self._answer(ask))
         except StopIteration as end:
             made: Result = end.value
             return made

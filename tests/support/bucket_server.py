@@ -21,7 +21,7 @@ class BucketServer:
     key: str = ""
     region: str = "us-east-1"
     page: int = 2
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     """The objects that were asked for."""
 
     def app(self) -> web.Application:
@@ -60,7 +60,7 @@ class BucketServer:
 
     async def _give(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        self.asked.append(name)
+        self.requests.append(name)
         body = self.objects.get(name)
         return self._refusal(request) or (
             read_result(404, "NoSuchKey") if body is None else web.Response(body=body)

@@ -1,4 +1,4 @@
-"""Fills a cache in a process of its own, and starts when it is told to on stdin."""
+"""Fills a cache in a process of its own, and starts after a line on stdin."""
 
 from __future__ import annotations
 

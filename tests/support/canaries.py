@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.canary_search import seen
-from tests.support.in_process_command import Said, typed
+from tests.support.in_process_command import CommandOutput, run_in_process
 from tests.support.sops_program import AgeKey, encrypt
 
 CANARY = "canary-in-the-coal-mine-7"
@@ -85,8 +85,8 @@ NOBODY = "https://127.0.0.1:1"
 
 
 @dataclass(frozen=True, slots=True)
-class Lair:
-    """Where a canary sits: files, what more is typed, and which of them are encrypted."""
+class SecretPlace:
+    """Where a canary sits: files, what more is run_in_process, and which of them are encrypted."""
 
     files: dict[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
@@ -96,30 +96,32 @@ class Lair:
     has_key: bool = True
 
 
-def _cluster(server: str = NOBODY, user: str = "") -> Lair:
+def _cluster(server: str = NOBODY, user: str = "") -> SecretPlace:
     config = KUBECONFIG.format(server=server, user=user)
-    return Lair({"open.yaml": OPEN}, kubeconfig=config)
+    return SecretPlace({"open.yaml": OPEN}, kubeconfig=config)
 
 
-LAIRS: dict[str, Lair] = {
-    "secret": Lair({"a.yaml": SECRET + f"data: {{a: {ENCODED}}}\n"}),
-    "string-data": Lair({"a.yaml": SECRET + f"stringData: {{a: {CANARY}}}\n"}),
-    "data-is-text": Lair({"a.yaml": SECRET + f"data: {CANARY}\n"}),
-    "data-is-a-list": Lair({"a.yaml": SECRET + f"data: [{CANARY}, {{a: {CANARY}}}]\n"}),
-    "not-base64": Lair({"a.yaml": SECRET + f"data: {{a: {CANARY}}}\n"}),
-    "nested": Lair({"a.yaml": SECRET + f"stringData: {{a: {{b: {CANARY}}}}}\n"}),
-    "misspelt-field": Lair({"a.yaml": SECRET + f"stringdata: {{a: {CANARY}}}\n"}),
-    "misspelt-kind": Lair(
+SECRET_PLACES: dict[str, SecretPlace] = {
+    "secret": SecretPlace({"a.yaml": SECRET + f"data: {{a: {ENCODED}}}\n"}),
+    "string-data": SecretPlace({"a.yaml": SECRET + f"stringData: {{a: {CANARY}}}\n"}),
+    "data-is-text": SecretPlace({"a.yaml": SECRET + f"data: {CANARY}\n"}),
+    "data-is-a-list": SecretPlace({"a.yaml": SECRET + f"data: [{CANARY}, {{a: {CANARY}}}]\n"}),
+    "not-base64": SecretPlace({"a.yaml": SECRET + f"data: {{a: {CANARY}}}\n"}),
+    "nested": SecretPlace({"a.yaml": SECRET + f"stringData: {{a: {{b: {CANARY}}}}}\n"}),
+    "misspelt-field": SecretPlace({"a.yaml": SECRET + f"stringdata: {{a: {CANARY}}}\n"}),
+    "misspelt-kind": SecretPlace(
         {"a.yaml": SECRET.replace("Secret", "secret") + f"data: {{a: {CANARY}}}\n"}
     ),
-    "wrong-version": Lair({"a.yaml": SECRET.replace("v1", "v2") + f"data: {{a: {CANARY}}}\n"}),
-    "bad-label": Lair(
+    "wrong-version": SecretPlace(
+        {"a.yaml": SECRET.replace("v1", "v2") + f"data: {{a: {CANARY}}}\n"}
+    ),
+    "bad-label": SecretPlace(
         {
             "a.yaml": SECRET.replace("name: login", "name: LOGIN_1")
             + f"stringData: {{a: {CANARY}}}\n"
         }
     ),
-    "last-applied": Lair(
+    "last-applied": SecretPlace(
         {
             "a.yaml": SECRET.replace(
                 "name: login",
@@ -128,40 +130,42 @@ LAIRS: dict[str, Lair] = {
             )
         }
     ),
-    "alias": Lair({"a.yaml": SECRET + f"stringData: {{a: *{CANARY}}}\n"}),
-    "tag": Lair({"a.yaml": SECRET + f"stringData: {{a: !!int {CANARY}}}\n"}),
-    "broken-yaml": Lair({"a.yaml": SECRET + f"stringData: {{a: {CANARY}\n b: [\n"}),
-    "twice": Lair({"a.yaml": SECRET + f"stringData: {{a: {CANARY}, a: {CANARY}}}\n"}),
-    "literal": Lair(
+    "alias": SecretPlace({"a.yaml": SECRET + f"stringData: {{a: *{CANARY}}}\n"}),
+    "tag": SecretPlace({"a.yaml": SECRET + f"stringData: {{a: !!int {CANARY}}}\n"}),
+    "broken-yaml": SecretPlace({"a.yaml": SECRET + f"stringData: {{a: {CANARY}\n b: [\n"}),
+    "twice": SecretPlace({"a.yaml": SECRET + f"stringData: {{a: {CANARY}, a: {CANARY}}}\n"}),
+    "literal": SecretPlace(
         {"kustomization.yaml": f"secretGenerator: [{{name: a, literals: [{CANARY}]}}]\n"}
     ),
-    "literal-pair": Lair(
+    "literal-pair": SecretPlace(
         {"kustomization.yaml": f"secretGenerator: [{{name: a, literals: ['a={CANARY}']}}]\n"}
     ),
-    "sealed-secret": Lair(
+    "sealed-secret": SecretPlace(
         {"a.yaml": SECRET + f"stringData: {{a: {CANARY}}}\n"}, sealed=("a.yaml",)
     ),
-    "sealed-config": Lair({"a.yaml": CONFIG + f"data: {{a: {CANARY}}}\n"}, sealed=("a.yaml",)),
-    "sealed-env": Lair({"a.yaml": POD}, sealed=("a.yaml",)),
-    "sealed-locked": Lair(
+    "sealed-config": SecretPlace(
+        {"a.yaml": CONFIG + f"data: {{a: {CANARY}}}\n"}, sealed=("a.yaml",)
+    ),
+    "sealed-env": SecretPlace({"a.yaml": POD}, sealed=("a.yaml",)),
+    "sealed-locked": SecretPlace(
         {"a.yaml": CONFIG + f"data: {{a: {CANARY}}}\n"}, sealed=("a.yaml",), has_key=False
     ),
-    "set": Lair(CHART, words=("--set", f"password={CANARY}")),
-    "substituted": Lair(
+    "set": SecretPlace(CHART, words=("--set", f"password={CANARY}")),
+    "substituted": SecretPlace(
         {
             "flux/all.yaml": f"{FLUX_SECRET}---\n{REPOSITORY}---\n{SUBSTITUTING}",
             "app/web.yaml": CONFIG + "data: {url: 'https://web:${PASSWORD}@db'}\n",
         },
         words=("--repo-map", "https://127.0.0.1:1/web.git=."),
     ),
-    "values-from": Lair(
+    "values-from": SecretPlace(
         {
             "flux/all.yaml": f"{VALUES_SECRET}---\n{REPOSITORY}---\n{RELEASE}",
             **{f"chart/{name}": text for name, text in CHART.items()},
         },
         words=("--repo-map", "https://127.0.0.1:1/web.git=."),
     ),
-    "values-fail": Lair(
+    "values-fail": SecretPlace(
         {
             "flux/all.yaml": f"{VALUES_SECRET}---\n{REPOSITORY}---\n{RELEASE}",
             "chart/Chart.yaml": CHART["Chart.yaml"],
@@ -169,33 +173,37 @@ LAIRS: dict[str, Lair] = {
         },
         words=("--repo-map", "https://127.0.0.1:1/web.git=."),
     ),
-    "address-token": Lair({"a.yaml": APPLICATION.format(url=f"https://{CANARY}@127.0.0.1:1/a")}),
-    "address-password": Lair(
+    "address-token": SecretPlace(
+        {"a.yaml": APPLICATION.format(url=f"https://{CANARY}@127.0.0.1:1/a")}
+    ),
+    "address-password": SecretPlace(
         {"a.yaml": APPLICATION.format(url=f"https://me:{CANARY}@127.0.0.1:1/a.git")}
     ),
-    "address-slash": Lair(
+    "address-slash": SecretPlace(
         {"a.yaml": APPLICATION.format(url=f"https://me:a/{CANARY}@127.0.0.1:1/a.git")}
     ),
-    "address-flux": Lair(
+    "address-flux": SecretPlace(
         {"a.yaml": REPOSITORY.replace("127.0.0.1", f"{CANARY}@127.0.0.1") + "---\n" + SUBSTITUTING}
     ),
-    "address-base": Lair(
+    "address-base": SecretPlace(
         {"kustomization.yaml": f"resources: ['https://{CANARY}@127.0.0.1:1/a.git?ref=main']\n"}
     ),
-    "address-chart": Lair(
+    "address-chart": SecretPlace(
         {
             **CHART,
             "Chart.yaml": CHART["Chart.yaml"]
             + f"dependencies: [{{name: a, version: 1.0.0, repository: 'https://{CANARY}@127.0.0.1:1'}}]\n",
         }
     ),
-    "address-config": Lair(
+    "address-config": SecretPlace(
         {
             "open.yaml": OPEN,
             "tidegate.yaml": f"repositories: {{'https://{CANARY}@127.0.0.1:1/a': .}}\n",
         }
     ),
-    "address-typed": Lair({"open.yaml": OPEN}, path=f"https://{CANARY}@127.0.0.1:1/a.git"),
+    "address-run_in_process": SecretPlace(
+        {"open.yaml": OPEN}, path=f"https://{CANARY}@127.0.0.1:1/a.git"
+    ),
     "kubeconfig-token": _cluster(user=f"token: {CANARY}"),
     "kubeconfig-password": _cluster(user=f"username: me, password: {CANARY}"),
     "kubeconfig-server": _cluster(server=f"https://me:{CANARY}@127.0.0.1:1"),
@@ -211,36 +219,71 @@ LAIRS: dict[str, Lair] = {
 }
 
 OFFLINE = ("--offline",)
-Command = Callable[[Lair, str], tuple[str, ...]]
+Command = Callable[[SecretPlace, str], tuple[str, ...]]
 VERBS: dict[str, Command] = {
-    "render": lambda lair, path: ("render", path, *OFFLINE, *lair.words),
-    "render-json": lambda lair, path: ("render", path, "-o", "json", *OFFLINE, *lair.words),
-    "render-units": lambda lair, path: ("render", path, "-o", "units", *OFFLINE, *lair.words),
-    "plan": lambda lair, path: ("plan", path, *OFFLINE, *lair.words),
-    "plan-json": lambda lair, path: ("plan", path, "-o", "json", *OFFLINE, *lair.words),
-    "simulate": lambda lair, path: ("simulate", path, *OFFLINE, *lair.words),
-    "simulate-json": lambda lair, path: ("simulate", path, "-o", "json", *OFFLINE, *lair.words),
-    "sync": lambda lair, path: ("sync", path, "--sandbox", *OFFLINE, *lair.words),
-    "sync-json": lambda lair, path: (
+    "render": lambda secret_place, path: ("render", path, *OFFLINE, *secret_place.words),
+    "render-json": lambda secret_place, path: (
+        "render",
+        path,
+        "-o",
+        "json",
+        *OFFLINE,
+        *secret_place.words,
+    ),
+    "render-units": lambda secret_place, path: (
+        "render",
+        path,
+        "-o",
+        "units",
+        *OFFLINE,
+        *secret_place.words,
+    ),
+    "plan": lambda secret_place, path: ("plan", path, *OFFLINE, *secret_place.words),
+    "plan-json": lambda secret_place, path: (
+        "plan",
+        path,
+        "-o",
+        "json",
+        *OFFLINE,
+        *secret_place.words,
+    ),
+    "simulate": lambda secret_place, path: ("simulate", path, *OFFLINE, *secret_place.words),
+    "simulate-json": lambda secret_place, path: (
+        "simulate",
+        path,
+        "-o",
+        "json",
+        *OFFLINE,
+        *secret_place.words,
+    ),
+    "sync": lambda secret_place, path: ("sync", path, "--sandbox", *OFFLINE, *secret_place.words),
+    "sync-json": lambda secret_place, path: (
         "sync",
         path,
         "--sandbox",
         "-o",
         "json",
         *OFFLINE,
-        *lair.words,
+        *secret_place.words,
     ),
-    "units": lambda lair, path: ("units", path, *_mapped(lair)),
-    "units-json": lambda lair, path: ("units", path, "-o", "json", *_mapped(lair)),
+    "units": lambda secret_place, path: ("units", path, *_mapped(secret_place)),
+    "units-json": lambda secret_place, path: ("units", path, "-o", "json", *_mapped(secret_place)),
     "play": lambda _, path: ("sandbox", "run", path),
     "play-json": lambda _, path: ("sandbox", "run", path, "-o", "json"),
     "health": lambda _, path: ("health", f"{path}/a.yaml"),
     "config": lambda _, path: ("config", path),
 }
 REAL: dict[str, Command] = {
-    "plan": lambda lair, path: ("plan", path, *lair.words),
-    "sync": lambda lair, path: ("sync", path, "--yes", *lair.words),
-    "sync-json": lambda lair, path: ("sync", path, "--yes", "-o", "json", *lair.words),
+    "plan": lambda secret_place, path: ("plan", path, *secret_place.words),
+    "sync": lambda secret_place, path: ("sync", path, "--yes", *secret_place.words),
+    "sync-json": lambda secret_place, path: (
+        "sync",
+        path,
+        "--yes",
+        "-o",
+        "json",
+        *secret_place.words,
+    ),
     "status": lambda _, path: ("status", path),
     "journal": lambda _, path: ("status", path, "--journal"),
     "delete": lambda _, path: ("delete", path, "--yes"),
@@ -249,8 +292,8 @@ REAL: dict[str, Command] = {
 """With a kubeconfig, for a server that is not there."""
 
 
-def _mapped(lair: Lair) -> tuple[str, ...]:
-    return lair.words if "--repo-map" in lair.words else ()
+def _mapped(secret_place: SecretPlace) -> tuple[str, ...]:
+    return secret_place.words if "--repo-map" in secret_place.words else ()
 
 
 SHARE = 6
@@ -259,8 +302,8 @@ SHARE = 6
 
 def all_runs() -> Iterator[tuple[str, str]]:
     """The names of all runs: a lair, and a verb."""
-    for name, lair in LAIRS.items():
-        yield from ((name, verb) for verb in (REAL if lair.kubeconfig else VERBS))
+    for name, secret_place in SECRET_PLACES.items():
+        yield from ((name, verb) for verb in (REAL if secret_place.kubeconfig else VERBS))
 
 
 def some_runs() -> Iterator[tuple[str, str]]:
@@ -268,42 +311,42 @@ def some_runs() -> Iterator[tuple[str, str]]:
     if "TIDEGATE_EXAMPLES" in os.environ:
         yield from all_runs()
         return
-    for place, (name, lair) in enumerate(LAIRS.items()):
-        verbs = [*(REAL if lair.kubeconfig else VERBS)]
+    for place, (name, secret_place) in enumerate(SECRET_PLACES.items()):
+        verbs = [*(REAL if secret_place.kubeconfig else VERBS)]
         yield from ((name, verb) for verb in verbs[place % SHARE :: SHARE])
 
 
-def build(lair: Lair, root: Path) -> None:
+def build(secret_place: SecretPlace, root: Path) -> None:
     """Write the repository, encrypted where it is to be."""
-    for name, text in lair.files.items():
+    for name, text in secret_place.files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if name in lair.sealed:
+        if name in secret_place.sealed:
             path.write_bytes(encrypt(path, text, KEY, *SEALED_DATA))
         else:
             path.write_text(text)
 
 
-def run_in(place: Path, lair: Lair, verb: str) -> Said:
+def run_in(place: Path, secret_place: SecretPlace, verb: str) -> CommandOutput:
     """Type a command in this very process, for a user who has nothing but this place."""
-    home, temporary, root = place / "home", place / "tmp", place / "repo"
-    for folder in (home, temporary, root):
+    user_home, temporary, root = place / "home", place / "tmp", place / "repo"
+    for folder in (user_home, temporary, root):
         folder.mkdir(parents=True)
-    build(lair, root)
+    build(secret_place, root)
     environment = {
         "PATH": os.environ["PATH"],
-        "HOME": str(home),
+        "HOME": str(user_home),
         "TMPDIR": str(temporary),
-        "SOPS_AGE_KEY": KEY.identity if lair.has_key else "",
+        "SOPS_AGE_KEY": KEY.identity if secret_place.has_key else "",
         "KUBECONFIG": str(place / "kubeconfig"),
     }
-    if lair.kubeconfig:
-        (place / "kubeconfig").write_text(lair.kubeconfig)
-    verbs = REAL if lair.kubeconfig else VERBS
-    return typed(root, environment, verbs[verb](lair, lair.path))
+    if secret_place.kubeconfig:
+        (place / "kubeconfig").write_text(secret_place.kubeconfig)
+    verbs = REAL if secret_place.kubeconfig else VERBS
+    return run_in_process(root, environment, verbs[verb](secret_place, secret_place.path))
 
 
-def leaks(text: Said, place: Path) -> list[str]:
+def leaks(text: CommandOutput, place: Path) -> list[str]:
     """Where the canary is seen besides the repository and the kubeconfig themselves."""
     texts = (("stdout", text.stdout), ("stderr", text.stderr))
     return seen((CANARY,), texts, (place / "home", place / "tmp"))

@@ -31,7 +31,7 @@ def is_in(canary: str, text: bytes) -> bool:
 
 
 def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """Every file below, as it is and unpacked. What goes away meanwhile is somebody else's."""
+    """Every file below, as it is and unpacked. Files of other processes may disappear."""
     for path in folder.rglob("*"):
         try:
             content = path.read_bytes() if path.is_file() else b""
@@ -52,15 +52,15 @@ def seen(
     places = (*folders, *left_in_memory())
     texts += [(str(path), content) for folder in places for path, content in contents(folder)]
     return [
-        f"{canary} in {where}"
+        f"{canary} in {location}"
         for canary in canaries
-        for where, text in texts
+        for location, text in texts
         if is_in(canary, text)
     ]
 
 
 def left_in_memory() -> list[Path]:
-    """Directories of processes that are gone; those of living ones are somebody else's."""
+    """Directories of ended processes; those of running processes belong to others."""
     return [path for path in MEMORY.glob(f"{PREFIX}*") if not _is_somebodys(path)]
 
 

@@ -18,7 +18,7 @@ NAMES = (x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CertificatePair:
     """A certificate and its key, as objects and as PEM."""
 
     signed: x509.Certificate
@@ -35,12 +35,12 @@ class Pair:
 
 def issue(
     name: str,
-    issuer: Pair | None = None,
+    issuer: CertificatePair | None = None,
     *,
     is_authority: bool = False,
     names: tuple[x509.GeneralName, ...] = NAMES,
     expires: datetime = END,
-) -> Pair:
+) -> CertificatePair:
     """Sign a new certificate; without an issuer it signs itself."""
     private = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -57,4 +57,4 @@ def issue(
     if names and not is_authority:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     signed = builder.sign(issuer.private if issuer else private, hashes.SHA256())
-    return Pair(signed, private)
+    return CertificatePair(signed, private)

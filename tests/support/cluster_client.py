@@ -51,7 +51,7 @@ class ClusterClient:
         identity: ImpersonatedUser | None = None,
     ) -> None:
         self.world = world
-        self._party = world.client()
+        self._client = world.client()
         self.namespace = namespace
         self._identity = identity
         self._scopes: dict[Kind, bool] = {}
@@ -67,11 +67,11 @@ class ClusterClient:
                 raise AssertionError(
                     f"no answer to {len(waiting)} calls within {RESPONSE_TIMEOUT} ms"
                 )
-            for fact in await self._party.wait(deadline):
-                if isinstance(fact, messages.Response) and fact.request_id in waiting:
-                    outcomes[waiting.pop(fact.request_id)] = fact.outcome
+            for received in await self._client.wait(deadline):
+                if isinstance(received, messages.Response) and received.request_id in waiting:
+                    outcomes[waiting.pop(received.request_id)] = received.outcome
                 else:
-                    self._inbox.append(fact)
+                    self._inbox.append(received)
         return tuple(outcomes[place] for place in range(len(requests)))
 
     async def apply(self, body: JsonObject, **options: Unpack[WriteOptions]) -> messages.Outcome:
@@ -115,17 +115,17 @@ class ClusterClient:
         """Begin to watch; `until` hears what it tells, `cancel` ends it."""
         return self._submit(requests.Watch(selection, since, within))
 
-    def cancel(self, ticket: requests.RequestId) -> bool:
+    def cancel(self, request_id: requests.RequestId) -> bool:
         """Forget a call or end a watch; what it has told already is kept for `until`."""
-        return self._party.cancel(ticket)
+        return self._client.cancel(request_id)
 
     async def rest(self, until: Ms) -> None:
         """Let time pass; what a watch tells meanwhile is kept for `until`."""
         while self.world.now() < until:
-            self._inbox.extend(await self._party.wait(until))
+            self._inbox.extend(await self._client.wait(until))
 
     async def until(
-        self, heard: Callable[[messages.Message], bool], *, within: Ms = WAIT_TIMEOUT
+        self, is_last: Callable[[messages.Message], bool], *, within: Ms = WAIT_TIMEOUT
     ) -> list[messages.Message]:
         """All facts up to the first one that is `heard`; an AssertionError if it does not come."""
         deadline = Ms(self.world.now() + within)
@@ -133,12 +133,12 @@ class ClusterClient:
         while True:
             while self._inbox:
                 result.append(self._inbox.popleft())
-                if heard(result[-1]):
+                if is_last(result[-1]):
                     return result
             if self.world.now() >= deadline:
                 last = ", ".join(map(_brief, result[-5:])) or "nothing"
                 raise AssertionError(f"not heard within {within} ms; the last heard: {last}")
-            self._inbox.extend(await self._party.wait(deadline))
+            self._inbox.extend(await self._client.wait(deadline))
 
     async def settled(
         self, ref: Ref, holds: Callable[[LiveObject | None], bool], *, within: Ms = WAIT_TIMEOUT
@@ -150,21 +150,23 @@ class ClusterClient:
         selection = requests.Selection(
             ref.kind, ref.namespace, field_selector=f"metadata.name={ref.name}"
         )
-        ticket = self.watch(selection)
+        request_id = self.watch(selection)
         seen: LiveObject | None = None
         whole = False
 
-        def heard(fact: messages.Message) -> bool:
+        def is_last(received: messages.Message) -> bool:
             nonlocal seen, whole
-            match fact:
-                case messages.WatchEvent(request_id=told) if told == ticket:
-                    seen = None if fact.type is messages.WatchEventType.DELETED else fact.live
-                case messages.Response(request_id=told) if told == ticket:
+            match received:
+                case messages.WatchEvent(request_id=answered_id) if answered_id == request_id:
+                    seen = (
+                        None if received.type is messages.WatchEventType.DELETED else received.live
+                    )
+                case messages.Response(request_id=answered_id) if answered_id == request_id:
                     whole = True
             return whole and holds(seen)
 
-        await self.until(heard, within=within)
-        self.cancel(ticket)
+        await self.until(is_last, within=within)
+        self.cancel(request_id)
         return seen
 
     async def eventually(
@@ -184,7 +186,7 @@ class ClusterClient:
         return outcome
 
     def _submit(self, request: requests.Request) -> requests.RequestId:
-        return self._party.submit(request, identity=self._identity)
+        return self._client.submit(request, identity=self._identity)
 
     async def _write(
         self, verb: requests.Verb, body: JsonObject, options: WriteOptions
@@ -202,11 +204,11 @@ class ClusterClient:
         return self._scopes.get(kind, True)
 
 
-def _brief(fact: messages.Message) -> str:
+def _brief(received: messages.Message) -> str:
     """A fact without its body, which may be long and may hold secrets."""
-    if isinstance(fact, messages.WatchEvent):
-        return f"{fact.live.ref} {fact.type} at version {fact.live.resource_version}"
-    return type(fact).__name__
+    if isinstance(received, messages.WatchEvent):
+        return f"{received.live.ref} {received.type} at version {received.live.resource_version}"
+    return type(received).__name__
 
 
 def _outcome_words(outcome: messages.Outcome) -> str:

@@ -43,7 +43,7 @@ def is_planned(stored: StoredObject) -> bool:
 
 
 def text_of(stored: StoredObject) -> object:
-    """What changes when somebody writes another text, and with another object."""
+    """Change the text of one object, and add another object."""
     return stored.uid, stored.generation, stored.body.get("data")
 
 

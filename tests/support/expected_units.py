@@ -47,7 +47,7 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "_".join([*self.id.split("/"), *([entry] if entry else [])]) + ".json"
 
 
-class Wrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExpectedFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A finding: one of these words, at one of these places."""
 
     says: str | list[str]
@@ -58,7 +58,7 @@ class Repository(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All units of one repository, and what is to be said about it."""
 
     units: list[Expected]
-    findings: list[Wrong] = []
+    findings: list[ExpectedFinding] = []
 
 
 def shapes() -> list[str]:

@@ -106,30 +106,30 @@ class Caller:
         self.heard: list[Message] = []
 
     def write(self, number: int, write: Write) -> None:
-        ticket = RequestId(number + 100)
-        self.writes[ticket] = write
-        self.line.submit(Call(request_id=ticket, request=write))
+        request_id = RequestId(number + 100)
+        self.writes[request_id] = write
+        self.line.submit(Call(request_id=request_id, request=write))
 
     async def listen(self, until: Ms) -> None:
         while self.line.now() < until:
-            for fact in await self.line.wait(until):
-                self.hear(fact)
+            for message in await self.line.wait(until):
+                self.receive(message)
 
-    def hear(self, fact: Message) -> None:
-        self.heard.append(fact)
-        match fact:
-            case Response(request_id=ticket) if ticket != WATCHING:
-                assert ticket not in self.outcomes, "answered twice"
-                self.outcomes[ticket] = fact.outcome
+    def receive(self, message: Message) -> None:
+        self.heard.append(message)
+        match message:
+            case Response(request_id=request_id) if request_id != WATCHING:
+                assert request_id not in self.outcomes, "answered twice"
+                self.outcomes[request_id] = message.outcome
             case WatchEvent(type=WatchEventType.DELETED):
-                assert fact.live.ref in self.seen, "deleted, but never told of"
-                del self.seen[fact.live.ref]
+                assert message.live.ref in self.seen, "deleted, but never told of"
+                del self.seen[message.live.ref]
             case WatchEvent(type=WatchEventType.ADDED):
-                assert fact.live.ref not in self.seen, "added twice"
-                self.seen[fact.live.ref] = fact.live
+                assert message.live.ref not in self.seen, "added twice"
+                self.seen[message.live.ref] = message.live
             case WatchEvent():
-                assert fact.live.ref in self.seen, "changed, but never told of"
-                self.seen[fact.live.ref] = fact.live
+                assert message.live.ref in self.seen, "changed, but never told of"
+                self.seen[message.live.ref] = message.live
             case _:
                 pass
 

@@ -1,4 +1,4 @@
-"""Repositories with a mistake that somebody, an editor or a disk could make: in one file each."""
+"""Repositories with a mistake of a person, an editor or a disk in one file."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def is_text(file: Path) -> bool:
 
 
 def spoil(folder: Path, dice: random.Random) -> str:
-    """Spoil one file of a directory. Gives what was done, for whoever reads of a failure."""
+    """Corrupt one file of a directory, and return a description for the failure message."""
     files = [path for path in sorted(folder.rglob("*")) if is_text(path)]
     if not files:
         return "nothing to spoil"
     file = dice.choice(files)
-    deed = dice.choice(DEEDS)
-    return f"{file.relative_to(folder)}: {deed.__name__[1:]} {deed(file, dice)}".rstrip()
+    mutation = dice.choice(DEEDS)
+    return f"{file.relative_to(folder)}: {mutation.__name__[1:]} {mutation(file, dice)}".rstrip()
 
 
 def _truncate(file: Path, dice: random.Random) -> str:
@@ -223,17 +223,17 @@ def _rename(file: Path, dice: random.Random) -> str:
 
 def _value(file: Path, dice: random.Random) -> str:
     """Put something odd in the place of a value."""
-    return _edit(file, dice, lambda spot: spot.put(dice.choice(ODD)))
+    return _edit(file, dice, lambda field: field.put(dice.choice(ODD)))
 
 
 def _key(file: Path, dice: random.Random) -> str:
     """Take a key away, or call it something else."""
 
-    def change(spot: Spot) -> str:
-        value = spot.take()
-        if isinstance(spot.holder, dict) and dice.random() < OFTEN:
-            odd = dice.choice((None, 1, True, "", "x", f"{spot.key}x", "é", "a" * 300, 1.5))
-            spot.holder[odd] = value
+    def change(field: Spot) -> str:
+        value = field.take()
+        if isinstance(field.holder, dict) and dice.random() < OFTEN:
+            odd = dice.choice((None, 1, True, "", "x", f"{field.key}x", "é", "a" * 300, 1.5))
+            field.holder[odd] = value
             return f"-> {odd!r:.20}"
         return ""
 
@@ -243,9 +243,9 @@ def _key(file: Path, dice: random.Random) -> str:
 def _nest(file: Path, dice: random.Random) -> str:
     """A value becomes a list of it, or is held by another one."""
 
-    def change(spot: Spot) -> str:
-        value = spot.value
-        return spot.put(dice.choice(([value], [value, value], {"x": value}, str(value))))
+    def change(field: Spot) -> str:
+        value = field.value
+        return field.put(dice.choice(([value], [value, value], {"x": value}, str(value))))
 
     return _edit(file, dice, change)
 
@@ -276,18 +276,18 @@ def _edit(file: Path, dice: random.Random, change: Callable[[Spot], str]) -> str
     spots = list(_spots(documents))
     if not spots:
         return ""
-    spot = dice.choice(spots)
-    result = change(spot)
+    field = dice.choice(spots)
+    result = change(field)
     file.write_text(yaml.dump_all(documents, allow_unicode=True, sort_keys=False))
-    return f"{spot.path}: {result}"
+    return f"{field.path}: {result}"
 
 
 def _spots(node: object, path: str = "") -> Iterator[Spot]:
     if isinstance(node, dict | list):
         for key in list(node) if isinstance(node, dict) else range(len(node)):
-            spot = Spot(node, key, f"{path}/{key}")
-            yield spot
-            yield from _spots(spot.value, spot.path)
+            field = Spot(node, key, f"{path}/{key}")
+            yield field
+            yield from _spots(field.value, field.path)
 
 
 DEEDS: Sequence[Spoiler] = (

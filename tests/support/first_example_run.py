@@ -1,4 +1,4 @@
-"""The story of `examples/first` on the sandbox: its plan, its events, what is known at its end."""
+"""A run of `examples/first` on the sandbox: its plan, its events, its evidence."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ FIRST = Path(__file__).parents[2] / "examples" / "first"
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class ExampleRun:
     plan: Plan
     start: Ms
     events: list[Event]
     evidence: tuple[Evidence, ...]
 
-    def course(self, after: float | None = None) -> RolloutProgress:
-        """Where it stands so many seconds after its start, or at its end."""
-        course = RolloutProgress(self.start)
-        course.add_plan(self.plan)
+    def progress(self, after: float | None = None) -> RolloutProgress:
+        """Return the progress after this many seconds, or at the end."""
+        progress = RolloutProgress(self.start)
+        progress.add_plan(self.plan)
         end = len(self.events) if after is None else self._heard(after)
         for event in self.events[:end]:
-            course.add_event(event)
-        return course
+            progress.add_event(event)
+        return progress
 
     def moment(self, after: float) -> Ms:
         return Ms(self.start + round(after * 1_000))
@@ -49,7 +49,7 @@ class Story:
         return bisect_right([event.at for event in self.events], self.moment(after))
 
 
-async def tell_first(*, ignores_waves: bool = False) -> Story:
+async def run_first_example(*, ignores_waves: bool = False) -> ExampleRun:
     world = build_sandbox(SimulationConfig())
     session = a_session(world)
     policy = Policy(order=Order.NONE if ignores_waves else Order.WAVES)
@@ -58,7 +58,7 @@ async def tell_first(*, ignores_waves: bool = False) -> Story:
     )
     plan, start, events = planned.plan, world.now(), list[Event]()
     await drive(build_driver(plan, session, RolloutOptions(holder="story"), events.append))
-    course = Story(plan, start, events, ()).course()
+    progress = ExampleRun(plan, start, events, ()).progress()
     background = DiagnosisContext(plan=plan, redactor=Redactor.from_plan(plan))
-    evidence = await collect_evidence(session.world, failing_objects(course), background)
-    return Story(plan, start, events, evidence)
+    evidence = await collect_evidence(session.world, failing_objects(progress), background)
+    return ExampleRun(plan, start, events, evidence)

@@ -26,9 +26,9 @@ RBAC = "rbac.authorization.k8s.io/v1"
 ORDER = ("namespaces/shop", "secrets/password", "deployments/db", "configmaps/web")
 
 
-def sops_age(home: str, key: AgeKey) -> JsonObject:
-    """The Secret with the key, that somebody has put into the cluster by hand."""
-    metadata: Json = {"name": "sops-age", "namespace": home}
+def sops_age(namespace: str, key: AgeKey) -> JsonObject:
+    """Build the Secret with the key, which a person creates by hand."""
+    metadata: Json = {"name": "sops-age", "namespace": namespace}
     data: Json = {"age.agekey": key.identity}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
 
@@ -52,10 +52,10 @@ def three_layers(made: Repository, key: AgeKey) -> None:
     made.put("data/db.yaml", deployment("db"), *_data())
     made.put("web/all.yaml", setting("web"), *_web())
     made.put("web/old.yaml", setting("old"))
-    seal(made, key)
+    encrypt_secret(made, key)
 
 
-def seal(made: Repository, key: AgeKey, word: str = CANARY) -> None:
+def encrypt_secret(made: Repository, key: AgeKey, word: str = CANARY) -> None:
     """Write the Secret of the data, encrypted."""
     file = made.root / "data/password.yaml"
     sealed = encrypt(file, SECRET.format(word=word), key, "--encrypted-regex", "^stringData$")

@@ -28,15 +28,15 @@ def assert_gates_open_for_our_text(
         ):
             heard[news.object_ref] = news
         remembered = (command for command in decision.commands if isinstance(command, SaveJournal))
-        for spot, _, uid in (opened for item in remembered for opened in item.opened_gates):
-            last = heard.get(spot)
-            if spot.ref.kind.name == "Job" or last is None:
+        for object_ref, _, uid in (opened for item in remembered for opened in item.opened_gates):
+            last = heard.get(object_ref)
+            if object_ref.ref.kind.name == "Job" or last is None:
                 continue
             if isinstance(last, ObjectDeleted):
-                assert last.uid != uid, f"{spot.ref} is gone"
+                assert last.uid != uid, f"{object_ref.ref} is gone"
             else:
-                stored = states[spot.ref, last.version]
-                assert is_ours(stored, image, replicas), f"{spot.ref} is somebody else's"
+                stored = states[object_ref.ref, last.version]
+                assert is_ours(stored, image, replicas), f"{object_ref.ref} is somebody else's"
 
 
 def _is_stale(

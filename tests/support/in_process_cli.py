@@ -1,4 +1,4 @@
-"""Verbs in this very process: what somebody types, what they read, and the exit code.
+"""Commands in this process: arguments, output and exit code.
 
 It is for verbs whose process does not matter: to start one takes longer than what it does.
 """
@@ -16,7 +16,7 @@ from tests.support.tidegate_runs import ROOT
 from tidegate.cli.main import run_argv
 
 
-class Typed(NamedTuple):
+class CommandResult(NamedTuple):
     """How it ended, and what it wrote."""
 
     code: int
@@ -28,7 +28,7 @@ class Typed(NamedTuple):
         return self.stdout.splitlines()
 
 
-def type_in(*words: str | Path, folder: Path = ROOT, **environment: str) -> Typed:
+def type_in(*words: str | Path, folder: Path = ROOT, **environment: str) -> CommandResult:
     """With nothing of our own environment but the path, and pipes for all that is written."""
     out, err = io.StringIO(), io.StringIO()
     known = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environment}
@@ -39,7 +39,7 @@ def type_in(*words: str | Path, folder: Path = ROOT, **environment: str) -> Type
         redirect_stderr(err),
     ):
         code = run_argv([*map(str, words)])
-    return Typed(code, out.getvalue(), err.getvalue())
+    return CommandResult(code, out.getvalue(), err.getvalue())
 
 
 @contextmanager

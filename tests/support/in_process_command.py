@@ -1,4 +1,4 @@
-"""Commands in this very process: hundreds of them take no longer than what they do."""
+"""Commands that run in the process of the test, which saves the start of an interpreter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidegate.cli.main import run_argv
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CommandOutput:
     """What a run has written, and how it ended."""
 
     code: int
@@ -23,8 +23,10 @@ class Said:
     stderr: str
 
 
-def typed(root: Path, environment: Mapping[str, str], words: tuple[str, ...]) -> Said:
-    """What somebody with this environment gets who types this in this directory."""
+def run_in_process(
+    root: Path, environment: Mapping[str, str], words: tuple[str, ...]
+) -> CommandOutput:
+    """Run a command with this environment in this directory."""
     before, here, chosen = dict(os.environ), Path.cwd(), tempfile.tempdir
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
     argv = sys.argv
@@ -42,7 +44,7 @@ def typed(root: Path, environment: Mapping[str, str], words: tuple[str, ...]) ->
         os.environ.update(before)
         os.chdir(here)
         tempfile.tempdir, sys.argv = chosen, argv
-    return Said(code, _text(out), _text(err))
+    return CommandOutput(code, _text(out), _text(err))
 
 
 def _text(stream: io.TextIOWrapper) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import POD
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.conditions import read_timestamp
@@ -24,7 +25,6 @@ from tidegate.sandbox.controllers.interface import (
 from tidegate.sandbox.controllers.pods import phase_of
 from tidegate.sandbox.controllers.workloads.placement import target_node
 from tidegate.sandbox.controllers.writes import controller_of_kind, set_status
-from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.requests import Verb, Write
@@ -49,13 +49,13 @@ def play_kubelet(view: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
     if not get_text(pod.body, "spec", "nodeName"):
         yield _place(view, pod)
         return
-    deed, moment = _next_deed(pod)
-    if deed is None:
+    next_state, moment = _next_deed(pod)
+    if next_state is None:
         return
     if moment > now:
         yield RequeueAt(moment)
     else:
-        yield set_status(pod, {**get_mapping(pod.body, "status"), **_status(pod, deed, now)})
+        yield set_status(pod, {**get_mapping(pod.body, "status"), **_status(pod, next_state, now)})
 
 
 def _next_deed(pod: StoredObject) -> tuple[str | None, Ms]:
@@ -63,8 +63,8 @@ def _next_deed(pod: StoredObject) -> tuple[str | None, Ms]:
     outcome, phase = _note(pod, "outcome"), phase_of(pod)
     made = read_timestamp(pod.metadata.get("creationTimestamp")) or Ms(0)
     if phase == "Pending":
-        deed = {"never": None, "crash": "crash"}.get(outcome, "ready")
-        return deed, Ms(made + _span(pod, "ready-after"))
+        next_state = {"never": None, "crash": "crash"}.get(outcome, "ready")
+        return next_state, Ms(made + _span(pod, "ready-after"))
     if phase != "Running" or outcome in ("crash", "hang"):
         return None, made
     started = read_timestamp(get_mapping(pod.body, "status").get("startTime")) or made
@@ -74,8 +74,8 @@ def _next_deed(pod: StoredObject) -> tuple[str | None, Ms]:
     return ("succeed" if controller_of_kind(pod, JOB) else None), ends
 
 
-def _status(pod: StoredObject, deed: str, now: Ms) -> JsonObject:
-    match deed:
+def _status(pod: StoredObject, next_state: str, now: Ms) -> JsonObject:
+    match next_state:
         case "ready":
             return _running(
                 pod, is_ready=True, state={"running": {"startedAt": format_rfc3339(now)}}, now=now

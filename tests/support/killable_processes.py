@@ -1,6 +1,6 @@
 """Several processes on one sandbox: each may be killed, cut off or frozen, and the others live on.
 
-A world has one waiter. Here that is `let_live`, which hands each process the facts of its own
+A world has one waiter. Here that is `let_live`, which hands each process the messages of its own
 calls, and lets it work whenever there are some or the moment has come that it waits for.
 """
 
@@ -31,14 +31,14 @@ from tidegate.world.messages import (
 from tidegate.world.requests import Call, RequestId, RunWorker, Watch, Write
 
 LONGEST = Ms(60 * MINUTE)
-Came = TypeVar("Came")
+Returned = TypeVar("Returned")
 Story: TypeAlias = Coroutine[object, None, str]
 """What a process does; how it ended, in a word."""
 Happening: TypeAlias = tuple[Ms, Callable[[], None]]
 
 
 @dataclass(frozen=True)
-class Landed:
+class ProcessedWrite:
     """A write that the server has looked at, and who sent it."""
 
     sender: str
@@ -47,7 +47,7 @@ class Landed:
     outcome: Outcome
 
 
-class Realm(Sandbox):
+class SharedSandbox(Sandbox):
     """A sandbox whose callers have tickets of their own, and a record of who wrote what."""
 
     def __init__(
@@ -62,20 +62,20 @@ class Realm(Sandbox):
         super().__init__(
             clusters, seed=seed, faults=faults, workers=workers, controllers=controllers
         )
-        self.landed: list[Landed] = []
-        self._senders: dict[RequestId, tuple[Mortal, RequestId]] = {}
+        self.landed: list[ProcessedWrite] = []
+        self._senders: dict[RequestId, tuple[ProcessWorld, RequestId]] = {}
 
-    def send(self, sender: Mortal, call: Call) -> RequestId:
-        ticket = RequestId(len(self._senders) + 1)
-        self._senders[ticket] = (sender, call.request_id)
-        self.submit(structs.replace(call, request_id=ticket))
-        return ticket
+    def send(self, sender: ProcessWorld, call: Call) -> RequestId:
+        request_id = RequestId(len(self._senders) + 1)
+        self._senders[request_id] = (sender, call.request_id)
+        self.submit(structs.replace(call, request_id=request_id))
+        return request_id
 
-    def hand_out(self, facts: Iterable[Message]) -> None:
-        for fact in facts:
-            if not isinstance(fact, TimerFired):
-                sender, known_as = self._senders[fact.request_id]
-                sender.hear(fact, known_as)
+    def hand_out(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            if not isinstance(message, TimerFired):
+                sender, known_as = self._senders[message.request_id]
+                sender.receive(message, known_as)
 
     def _start_local_work(self, request_id: RequestId, local: RunWorker) -> None:
         """Local work is done at once, so that no event loop is needed."""
@@ -90,28 +90,28 @@ class Realm(Sandbox):
         request = call.request
         if isinstance(request, Write) and not request.dry_run:
             sender = self._senders[call.request_id][0].name
-            self.landed.append(Landed(sender, self.now(), request, outcome))
+            self.landed.append(ProcessedWrite(sender, self.now(), request, outcome))
         return outcome
 
 
 class _Rest:
-    """Gives the turn back to `let_live`."""
+    """Gives control back to `let_live`."""
 
     def __await__(self) -> Generator[None]:
         yield
 
 
-class Mortal:
+class ProcessWorld:
     """The world as one process sees it. `fast`: by so much its clock is ahead of the realm's."""
 
-    def __init__(self, realm: Realm, name: str, *, fast: Ms = Ms(0)) -> None:
+    def __init__(self, realm: SharedSandbox, name: str, *, fast: Ms = Ms(0)) -> None:
         self.name = name
         self.until: Ms | None = None
         """What the process waits for, beside facts, by the realm's clock."""
         self._fast = fast
         self._realm = realm
         self._sent: dict[RequestId, tuple[RequestId, Call]] = {}
-        self._facts: list[Message] = []
+        self._messages: list[Message] = []
         self._is_cut = False
 
     def now(self) -> Ms:
@@ -119,13 +119,15 @@ class Mortal:
 
     def submit(self, call: Call) -> None:
         if self._is_cut and not isinstance(call.request, RunWorker):
-            self._facts.append(_loss(call, UNREACHABLE))
+            self._messages.append(_loss(call, UNREACHABLE))
         else:
             self._sent[call.request_id] = (self._realm.send(self, call), call)
 
     def cancel(self, request_id: RequestId) -> bool:
-        self._facts = [
-            fact for fact in self._facts if getattr(fact, "request_id", None) != request_id
+        self._messages = [
+            message
+            for message in self._messages
+            if getattr(message, "request_id", None) != request_id
         ]
         sent = self._sent.pop(request_id, None)
         return sent is not None and self._realm.cancel(sent[0])
@@ -134,44 +136,47 @@ class Mortal:
         self.until = None if until is None else Ms(until - self._fast)
         while not self.is_ready:
             await _Rest()
-        facts, self._facts = tuple(self._facts), []
-        return facts or (TimerFired(),)
+        messages, self._messages = tuple(self._messages), []
+        return messages or (TimerFired(),)
 
     def wake(self) -> None:
         self.until = self.now()
 
     @property
     def is_ready(self) -> bool:
-        return bool(self._facts) or (self.until is not None and self.until <= self._realm.now())
+        return bool(self._messages) or (self.until is not None and self.until <= self._realm.now())
 
-    def hear(self, fact: Message, known_as: RequestId) -> None:
-        """Take a fact of the realm, unless nobody here waits for it any more."""
-        if isinstance(fact, TimerFired) or self._sent.get(known_as, (None,))[0] != fact.request_id:
+    def receive(self, message: Message, known_as: RequestId) -> None:
+        """Take a message of the shared sandbox, unless its request was cancelled."""
+        if (
+            isinstance(message, TimerFired)
+            or self._sent.get(known_as, (None,))[0] != message.request_id
+        ):
             return
-        if isinstance(fact, Response | WatchEnded):
+        if isinstance(message, Response | WatchEnded):
             del self._sent[known_as]
-        self._facts.append(structs.replace(fact, request_id=known_as))
+        self._messages.append(structs.replace(message, request_id=known_as))
 
     def cut(self) -> None:
         """Break every connection; what was sent may still be done, and nothing more can be."""
         self._is_cut = True
-        for known_as, (ticket, call) in self._sent.items():
+        for known_as, (request_id, call) in self._sent.items():
             if isinstance(call.request, Watch):
-                self._realm.cancel(ticket)
-            self._facts.append(_loss(structs.replace(call, request_id=known_as), DISCONNECTED))
+                self._realm.cancel(request_id)
+            self._messages.append(_loss(structs.replace(call, request_id=known_as), DISCONNECTED))
         self._sent.clear()
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self._is_cut = False
 
     def die(self, *, lands: int) -> None:
         """Of the writes on their way, the first few still arrive."""
-        for ticket, call in self._sent.values():
+        for request_id, call in self._sent.values():
             lands -= isinstance(call.request, Write)
             if lands < 0 or not isinstance(call.request, Write):
-                self._realm.cancel(ticket)
+                self._realm.cancel(request_id)
         self._sent.clear()
-        self._facts.clear()
+        self._messages.clear()
 
 
 def _loss(call: Call, lost: NoResponse) -> Message:
@@ -181,15 +186,15 @@ def _loss(call: Call, lost: NoResponse) -> Message:
 
 
 @dataclass
-class Life:
+class SimulatedProcess:
     """One process, from its beginning to its end or its death.
 
     `dies_at`: the turn at whose end it is killed. `lands`: how many of its writes then still
     arrive.
     """
 
-    world: Mortal
-    story: Story
+    world: ProcessWorld
+    rollout: Story
     begins: Ms = Ms(0)
     dies_at: int = 0
     lands: int = 0
@@ -215,7 +220,7 @@ class Life:
         self.is_over = True
         self.result = "killed"
         self.world.die(lands=self.lands)
-        self.story.close()
+        self.rollout.close()
 
     @property
     def wakes(self) -> Ms | None:
@@ -229,7 +234,7 @@ class Life:
     def _turn(self) -> None:
         self.turns += 1
         try:
-            self.story.send(None)
+            self.rollout.send(None)
         except StopIteration as end:
             self.is_over, self.result = True, str(end.value)
         except TidegateError as error:
@@ -244,23 +249,23 @@ class Absence:
     seconds: int
     way: str
 
-    def of(self, life: Life) -> list[Happening]:
+    def of(self, life: SimulatedProcess) -> list[Happening]:
         begins = Ms(START + self.at)
         ends = Ms(begins + self.seconds * SECOND)
         if self.way == "frozen":
             return [(begins, life.freeze), (ends, life.thaw)]
-        return [(begins, life.world.cut), (ends, life.world.mend)]
+        return [(begins, life.world.cut), (ends, life.world.fix)]
 
 
 @dataclass
-class Fates:
+class ProcessEvents:
     """What befalls processes from outside, and when."""
 
     planned: list[tuple[Ms, int, Callable[[], None]]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, happenings: Iterable[Happening]) -> Fates:
-        return cls(sorted((at, place, deed) for place, (at, deed) in enumerate(happenings)))
+    def of(cls, happenings: Iterable[Happening]) -> ProcessEvents:
+        return cls(sorted((at, place, action) for place, (at, action) in enumerate(happenings)))
 
     def befall(self, now: Ms) -> None:
         while self.planned and self.planned[0][0] <= now:
@@ -271,15 +276,17 @@ class Fates:
         return self.planned[0][0] if self.planned else None
 
 
-async def let_live(realm: Realm, lives: list[Life], happenings: Iterable[Happening] = ()) -> None:
+async def let_live(
+    realm: SharedSandbox, processes: list[SimulatedProcess], happenings: Iterable[Happening] = ()
+) -> None:
     """Let time pass until all these processes are over."""
-    fates = Fates.of(happenings)
+    fates = ProcessEvents.of(happenings)
     ends = Ms(realm.now() + LONGEST)
     while True:
         fates.befall(realm.now())
-        for life in lives:
+        for life in processes:
             life.live(realm.now())
-        left = [life for life in lives if not life.is_over]
+        left = [life for life in processes if not life.is_over]
         if not left:
             return
         if realm.now() >= ends:
@@ -291,11 +298,11 @@ async def let_live(realm: Realm, lives: list[Life], happenings: Iterable[Happeni
         realm.hand_out(await realm.wait(min(until, ends)))
 
 
-def spin(story: Coroutine[object, None, Came]) -> Came:
+def spin(rollout: Coroutine[object, None, Returned]) -> Returned:
     """Run what waits for nothing but a realm: no event loop is needed."""
     while True:
         try:
-            story.send(None)
+            rollout.send(None)
         except StopIteration as end:
-            came: Came = end.value
+            came: Returned = end.value
             return came

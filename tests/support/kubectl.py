@@ -27,7 +27,7 @@ def run(*words: str | Path, environment: dict[str, str] | None = None, text: str
 
 
 def kubectl(kubeconfig: Path, *words: str, text: str = "") -> str:
-    beside = Path(sys.executable).with_name("kubectl")
-    program = beside if beside.exists() else shutil.which("kubectl")
+    installed = Path(sys.executable).with_name("kubectl")
+    program = installed if installed.exists() else shutil.which("kubectl")
     assert program, "kubectl is in the group `dev`"
     return run(program, "--kubeconfig", kubeconfig, *words, text=text)

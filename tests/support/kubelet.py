@@ -34,8 +34,8 @@ class LogEndpoint:
             yield self
 
     async def _print(self, request: web.Request) -> web.Response:
-        spot = request.match_info
+        match = request.match_info
         runs = self.before if request.query.get("previous") == "true" else self.lines
-        lines = runs.get((spot["namespace"], spot["pod"], spot["container"]), self.usual)
+        lines = runs.get((match["namespace"], match["pod"], match["container"]), self.usual)
         tail = int(request.query.get("tailLines", len(lines)))
         return web.Response(text="".join(f"{line}\n" for line in lines[-tail:]))

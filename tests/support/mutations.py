@@ -38,7 +38,7 @@ _WAIT = re.compile(r"^  wait: true\n", re.MULTILINE)
 class Mutant(NamedTuple):
     """What was done, and the files that came of it."""
 
-    deed: str
+    change: str
     files: dict[str, str]
 
 
@@ -47,9 +47,9 @@ def mutants_of(files: dict[str, str]) -> Iterator[Mutant]:
     yield from _swapped_waves(files)
     yield from _dropped_producers(files)
     for name, text in files.items():
-        for deed, pattern in (("dependsOn", _DEPENDS), ("wait", _WAIT)):
+        for change, pattern in (("dependsOn", _DEPENDS), ("wait", _WAIT)):
             if pattern.search(text):
-                yield Mutant(f"drop {deed} of {name}", {**files, name: pattern.sub("", text)})
+                yield Mutant(f"drop {change} of {name}", {**files, name: pattern.sub("", text)})
 
 
 def _swapped_waves(files: dict[str, str]) -> Iterator[Mutant]:
@@ -82,8 +82,8 @@ def _dropped_producers(files: dict[str, str]) -> Iterator[Mutant]:
                 and not _is_all(files, name, parts)
             ):
                 rest = "---\n".join(part for place, part in enumerate(parts) if place != at)
-                deed = f"drop {kind[1]} {called[1] if called else ''} of {name}"
-                yield Mutant(deed, {**files, name: rest or "# nothing\n"})
+                change = f"drop {kind[1]} {called[1] if called else ''} of {name}"
+                yield Mutant(change, {**files, name: rest or "# nothing\n"})
 
 
 def _is_all(files: dict[str, str], name: str, parts: list[str]) -> bool:

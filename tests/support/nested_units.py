@@ -20,11 +20,11 @@ from tidegate.plan.build.build import build_plan
 
 
 def bring(name: str, wave: int = 0, phase: Phase = Phase.SYNC, *, served: bool = False) -> Manifest:
-    """The own object of a unit; where nobody serves its kind, it is passed over."""
+    """The unit resource; it is skipped if its kind is not served."""
     body = make_object("argoproj.io/v1alpha1 Application", name, namespace="argocd")
-    deed = ItemAction.APPLY if served else ItemAction.SKIP
+    action = ItemAction.APPLY if served else ItemAction.SKIP
     made = make_manifest(body, wave=wave, phase=phase)
-    return structs.replace(made, child_units=(make_unit_id(name),), action=deed)
+    return structs.replace(made, child_units=(make_unit_id(name),), action=action)
 
 
 def setting(name: str, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:

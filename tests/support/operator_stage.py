@@ -80,7 +80,7 @@ class OperatorStage:
         self.sandbox = Sandbox(controllers=controllers, seed=seed)
         self.client = ClusterClient(Dispatcher(ResilientWorld(self.sandbox)), namespace="shop")
 
-    async def begin(self, *kinds: Kind) -> OperatorStage:
+    async def start(self, *kinds: Kind) -> OperatorStage:
         """Make the namespace, and serve these kinds."""
         require_live(await self.client.create(a_namespace("shop")))
         for kind in kinds:
@@ -133,7 +133,7 @@ class OperatorStage:
         return {key: base64.b64decode(str(value)).decode() for key, value in data.items()}
 
     def unserved(self) -> list[tuple[str, str]]:
-        """The custom resources that nobody serves, and why that is so."""
+        """The custom resources whose kind is not served, with the reason."""
         view, known = self.sandbox.clusters[""].reader, KindCatalog.from_rows(self.rows)
         return sorted(
             (str(stored.ref), availability.unserved_reason(known, view, kind))

@@ -96,10 +96,10 @@ def a_unit_of(
     return Manifests(unit=unit, manifests=manifests)
 
 
-def plan_of(*wanted: Manifest | Manifests) -> Plan:
+def plan_of(*items: Manifest | Manifests) -> Plan:
     """A plan of units, or of one unit with these manifests."""
-    units = [item for item in wanted if isinstance(item, Manifests)]
-    manifests = [item for item in wanted if isinstance(item, Manifest)]
+    units = [item for item in items if isinstance(item, Manifests)]
+    manifests = [item for item in items if isinstance(item, Manifest)]
     return build_plan(
         [*units, a_unit_of(*manifests)] if manifests else units, readiness_timeout=no_budget
     )
@@ -119,7 +119,7 @@ def add_prunes(plan: Plan, unit: PlannedUnit, going: Iterable[PruneCandidate]) -
 def names_of(step: Step) -> list[list[str]]:
     """The names of a step's objects, batch by batch.
 
-    What is deleted has a minus, and a question mark where somebody must agree.
+    What is deleted has a minus, and a question mark if a user must confirm.
     """
     return [[_name(item) for item in batch] for batch in step.batches]
 

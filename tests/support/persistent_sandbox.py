@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from tests.support.repositories import namespace
-from tests.support.tidegate_command import Ran
+from tests.support.tidegate_command import CommandResult
 from tests.support.tidegate_runs import kubeconfig
 from tests.support.write_records import StoreRecord
 from tidegate.cli.main import run_argv
@@ -80,7 +80,7 @@ Opened = AsyncIterator[World]
 
 
 class Killed(BaseException):
-    """As a process that is killed: nobody hears of it."""
+    """End like a killed process: no event is emitted."""
 
 
 class Screen(io.StringIO):
@@ -105,15 +105,15 @@ class Screen(io.StringIO):
 
 @dataclass(frozen=True, slots=True)
 class PersistentSandbox:
-    """One world, and the command as somebody types it."""
+    """One world that several commands use one after the other."""
 
     world: World
-    home: Path
+    folder: Path
 
     @classmethod
     def make(
         cls,
-        home: Path,
+        folder: Path,
         patch: pytest.MonkeyPatch,
         *more: JsonObject,
         served: bool = True,
@@ -127,13 +127,17 @@ class PersistentSandbox:
         """
         given: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *more]
         given += SERVED if served else ()
-        scenario = home / "scenario.yaml"
+        scenario = folder / "scenario.yaml"
         behaves: list[Json] = [
             {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
         ]
         behaves += behaviours
-        story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaves}
-        scenario.write_bytes(msgspec.json.encode(story))
+        scenario_document: Json = {
+            "given": {"objects": given},
+            "faults": [*faults],
+            "behaviours": behaves,
+        }
+        scenario.write_bytes(msgspec.json.encode(scenario_document))
         workers: dict[str, Worker] = {"none": bytes}  # an empty one would not be kept
         world = build_sandbox(SimulationConfig(scenario=scenario), workers)
 
@@ -148,24 +152,24 @@ class PersistentSandbox:
 
         patch.setattr(session, "build_sandbox", make_again)
         patch.setattr(session, "open_world", open_again)
-        patch.setenv("HOME", str(home))
-        return cls(world, home)
+        patch.setenv("HOME", str(folder))
+        return cls(world, folder)
 
-    def run(self, *words: str | Path, room: int | None = None) -> Ran:
-        """In a terminal of so many columns; without columns nobody looks at what it writes."""
+    def run(self, *words: str | Path, room: int | None = None) -> CommandResult:
+        """Run in a terminal of this width; without a width, output goes to a pipe."""
         out, err = io.StringIO() if room is None else Screen(room), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             code = run_argv([*map(str, words)])
-        return Ran(code, out.getvalue(), err.getvalue(), 0)
+        return CommandResult(code, out.getvalue(), err.getvalue(), 0)
 
-    def reach(self, *words: str | Path, room: int | None = None) -> Ran:
-        """The command of somebody to whom it is a real cluster."""
-        login = kubeconfig(self.home, "https://kept.example.com")
+    def reach(self, *words: str | Path, room: int | None = None) -> CommandResult:
+        """Run a command that reaches the sandbox as a real cluster."""
+        login = kubeconfig(self.folder, "https://kept.example.com")
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("KUBECONFIG", str(login))
             return self.run(*words, room=room)
 
-    def sync(self, root: Path, *words: str) -> Ran:
+    def sync(self, root: Path, *words: str) -> CommandResult:
         return self.run("sync", root, "--sandbox", *words)
 
     def killed(self, root: Path, *, turns: int) -> None:
@@ -182,31 +186,31 @@ class PersistentSandbox:
             patch.setattr(replan, "drive", drive_a_while)
             with pytest.raises((Killed, BaseExceptionGroup)):
                 self.sync(root)
-        for ticket in range(1, LAST_TICKET):
-            self.world.cancel(RequestId(ticket))
+        for request_id in range(1, LAST_TICKET):
+            self.world.cancel(RequestId(request_id))
 
-    def deeds(self) -> list[str]:
+    def changes(self) -> list[str]:
         """What was done to objects from the beginning on, by the cluster's own record."""
         assert isinstance(self.world, Sandbox)
-        return asyncio.run(StoreRecord(self.world).deeds())
+        return asyncio.run(StoreRecord(self.world).changes())
 
     def ask(self, *requests: Request) -> tuple[Outcome, ...]:
-        async def asked() -> tuple[Outcome, ...]:
+        async def send_all() -> tuple[Outcome, ...]:
             return await send_requests(Dispatcher(ResilientWorld(self.world)), *requests)
 
-        return asyncio.run(asked())
+        return asyncio.run(send_all())
 
-    def all(self, kind: Kind, home: str) -> dict[str, JsonObject]:
+    def all(self, kind: Kind, namespace: str) -> dict[str, JsonObject]:
         """The objects of a kind in a namespace, by their names."""
-        (page,) = self.ask(List(Selection(kind, home)))
+        (page,) = self.ask(List(Selection(kind, namespace)))
         assert isinstance(page, ListPage), page
         return {item.ref.name: msgspec.json.decode(item.body) for item in page.items}
 
-    def versions(self, kind: Kind, home: str) -> dict[str, str]:
+    def versions(self, kind: Kind, namespace: str) -> dict[str, str]:
         """Changes with every write."""
         return {
             name: get_text(body, "metadata", "resourceVersion")
-            for name, body in self.all(kind, home).items()
+            for name, body in self.all(kind, namespace).items()
         }
 
     def put(self, body: JsonObject) -> None:
@@ -217,18 +221,18 @@ class PersistentSandbox:
         (outcome,) = self.ask(Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body)))
         assert isinstance(outcome, Success), outcome
 
-    def delete(self, kind: Kind, home: str, name: str) -> None:
+    def delete(self, kind: Kind, namespace: str, name: str) -> None:
         """Somebody takes an object away."""
-        (outcome,) = self.ask(Write(verb=Verb.DELETE, ref=Ref(kind, home, name)))
+        (outcome,) = self.ask(Write(verb=Verb.DELETE, ref=Ref(kind, namespace, name)))
         assert isinstance(outcome, Success), outcome
 
     def patch(
-        self, kind: Kind, home: str, name: str, change: JsonObject, *, status: bool = False
+        self, kind: Kind, namespace: str, name: str, change: JsonObject, *, status: bool = False
     ) -> None:
         """Somebody else changes an object."""
         write = Write(
             verb=Verb.PATCH,
-            ref=Ref(kind, home, name),
+            ref=Ref(kind, namespace, name),
             body=msgspec.json.encode(change),
             subresource="status" if status else "",
             manager="somebody",

@@ -1,4 +1,4 @@
-"""The platforms of the examples as somebody has them who made their keys: outside of Git."""
+"""The example platforms with their keys, which are not in Git."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 from examples.encrypt import KEY, encrypt_example
 from examples.seal import seal_example
-from tests.support.in_process_cli import Typed, type_in
+from tests.support.in_process_cli import CommandResult, type_in
 from tests.support.tidegate_runs import ROOT
 
 PLATFORMS = ("fineract", "homelab", "ladder", "layers")
 MAKERS = {"fineract": seal_example, "layers": encrypt_example}
 """Those with secrets, and what makes them anew."""
 SCENARIOS = {"homelab": "first-day", "ladder": "first-day"}
-"""What a cluster has, where a platform leans on something that nobody commits."""
+"""Objects that a platform needs in the cluster and that are not in Git."""
 
 
 def lay_out(folder: Path, *names: str) -> Path:
@@ -33,8 +33,8 @@ def given_for(name: str) -> tuple[str, ...]:
     return ("--scenario", f"{name}/scenarios/{scenario}.yaml") if scenario else ()
 
 
-def type_among(folder: Path, *words: str) -> Typed:
-    """Typed where the platforms are, by somebody who has the key of the one that needs it."""
+def type_among(folder: Path, *words: str) -> CommandResult:
+    """Run a command in the directory of the platforms, with the decryption key."""
     key = folder / "layers" / KEY
     unit_resource = {"SOPS_AGE_KEY_FILE": str(key)} if key.exists() else {}
     return type_in(*words, folder=folder, **unit_resource)

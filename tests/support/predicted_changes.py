@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.live_objects import fields_of
 from tests.support.sequence_runner import NAMESPACE, Run, prepare
-from tests.support.write_sequences import GATE, Deed, Sequence, Step
+from tests.support.write_sequences import GATE, Operation, Sequence, Step
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.change import DiffAction, Difference
@@ -46,7 +46,7 @@ async def surprises_of(world: World, sequences: list[Sequence]) -> list[str]:
             result = [] if request is None else await _tried(client, run, request)
             if request is None:
                 run.answers.append(run.answers[-1])
-            message = f"{sequence.shows} step {len(run.answers)} ({step.deed} by {step.by})"
+            message = f"{sequence.shows} step {len(run.answers)} ({step.operation} by {step.by})"
             for after in result if before is not None else ():
                 surprises += [f"{message}: {line}" for line in _surprises(step, run, before, after)]
                 before = after
@@ -57,7 +57,7 @@ async def _tried(client: ClusterClient, run: Run, request: Write) -> list[JsonOb
     """The object after this write, and after the same again."""
     is_ours = _is_ours(run.step)
     (outcome,) = await client.ask(request)
-    run.hear(outcome)
+    run.receive(outcome)
     if not isinstance(outcome, Success) or outcome.live is None:
         return []
     if not is_ours:
@@ -69,14 +69,17 @@ async def _tried(client: ClusterClient, run: Run, request: Write) -> list[JsonOb
 
 def _is_ours(step: Step | None) -> bool:
     return (
-        step is not None and step.deed is Deed.APPLY and step.by == MANAGER and not step.subresource
+        step is not None
+        and step.operation is Operation.APPLY
+        and step.by == MANAGER
+        and not step.subresource
     )
 
 
 def _forced(sequence: Sequence) -> Sequence:
     """Our manager always gets what it wants; the others apply as they do."""
     steps = [
-        Step(step.deed, by=step.by, force=True, body=step.body) if _is_ours(step) else step
+        Step(step.operation, by=step.by, force=True, body=step.body) if _is_ours(step) else step
         for step in sequence.steps
     ]
     return Sequence(sequence.shows, sequence.kind, steps)

@@ -37,7 +37,7 @@ def of_project(name: str, path: str, project_name: str = "team", **more: Json) -
 
 
 def two_units(root: Path, suffix: str = "", /, **spec: Json) -> Repository:
-    """`web` in a project of its own, and `free` in the one that nobody writes down."""
+    """`web` in a project of its own, and `free` in the default project."""
     made = Repository(root, suffix)
     made.put("bootstrap/root.yaml", application("root", "apps", into="argocd"))
     made.put("projects/team.yaml", project("team", **spec))

@@ -38,7 +38,7 @@ def note(stored: StoredObject, name: str, default: int = 0) -> int:
     )
 
 
-class Nurse:
+class WorkloadTimes:
     """Remembers since when each object is as it is."""
 
     def __init__(self) -> None:
@@ -64,11 +64,11 @@ class Nurse:
 
 
 def _expire(stored: StoredObject, ready: Ms, now: Ms) -> Reconciliation:
-    lives = get_int(stored.body, "spec", "ttlSecondsAfterFinished", default=-1)
-    ends = Ms(ready + lives * SECOND)
-    if lives >= 0 and now < ends:
+    lifetime = get_int(stored.body, "spec", "ttlSecondsAfterFinished", default=-1)
+    ends = Ms(ready + lifetime * SECOND)
+    if lifetime >= 0 and now < ends:
         yield RequeueAt(ends)
-    elif lives >= 0:
+    elif lifetime >= 0:
         yield Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid)
 
 
@@ -120,10 +120,12 @@ def _concerns(_: ObjectReader, event: StoreEvent) -> Iterable[Ref]:
     return (ref,) if ref.kind in KINDS else ()
 
 
-def nurse_of(nurse: Nurse) -> Controller:
+def nurse_of(nurse: WorkloadTimes) -> Controller:
     return Controller("nurse", nurse.look, _concerns, Ms(5))
 
 
 def quick_sandbox(*, seed: int = 0, faults: tuple[Fault, ...] = ()) -> Sandbox:
     """A cluster whose workloads obey their annotations and nothing else."""
-    return Sandbox(seed=seed, faults=faults, controllers=(*API_CONTROLLERS, nurse_of(Nurse())))
+    return Sandbox(
+        seed=seed, faults=faults, controllers=(*API_CONTROLLERS, nurse_of(WorkloadTimes()))
+    )

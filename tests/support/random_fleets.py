@@ -54,7 +54,7 @@ SETTINGS = Kind("", "v1", "ConfigMap")
 
 
 @dataclass(frozen=True)
-class Traits:
+class UnitTraits:
     """What is special about a unit. `awaits`: an object of its neighbour's, or of nobody's."""
 
     place: str
@@ -71,18 +71,18 @@ class Fleet:
     """
 
     case: Case
-    traits: tuple[Traits, ...]
+    traits: tuple[UnitTraits, ...]
     limit: int
-    late: bool
+    joins_later: bool
     comes: int
-    """When somebody brings what nobody brings, in milliseconds."""
+    """When the awaited objects of no unit are created, in milliseconds."""
 
     def stage(self, *, seed: int = 0) -> Stage:
         workers = {YIELDS: lambda _: msgspec.json.encode(self._fruit())}
         return Stage(self.case, seed=seed, workers=workers, clusters=CLUSTERS)
 
     def strangers(self, stage: Stage) -> list[Happening]:
-        """Somebody brings what is awaited and nobody's."""
+        """Create the awaited objects that no unit creates."""
         numbers = [n for n, trait in enumerate(self.traits) if trait.awaits == "nobody"]
 
         def bring() -> None:
@@ -153,7 +153,7 @@ class Fleet:
 
     @property
     def _grows(self) -> bool:
-        return self.late and len(self.traits) > 1
+        return self.joins_later and len(self.traits) > 1
 
     @property
     def _slots(self) -> tuple[ConcurrencyLimit, ...]:
@@ -161,14 +161,16 @@ class Fleet:
 
     def _fruit(self) -> PlanFragment:
         last = list(self._wanted("app:1"))[-1]
-        foreign = tuple(
+        object_dependencies = tuple(
             dependency for dependency in last.unit.dependencies if dependency.ref is not None
         )
-        alone = structs.replace(last, unit=structs.replace(last.unit, dependencies=foreign))
+        alone = structs.replace(
+            last, unit=structs.replace(last.unit, dependencies=object_dependencies)
+        )
         return build_fragment([alone], concurrency_limits=self._slots, readiness_timeout=no_budget)
 
     def _wanted(self, image: str) -> Iterable[Manifests]:
-        for number, expected in enumerate(self.case.wanted(image=image)):
+        for number, expected in enumerate(self.case.unit_manifests(image=image)):
             item, unit = self.traits[number], expected.unit
             unit = structs.replace(
                 unit,
@@ -185,7 +187,7 @@ class Fleet:
             yield Dependency(ref=Ref(SETTINGS, "default", f"{NOBODYS}-{number}"))
         near = number and self.traits[number - 1].place == item.place
         # Who comes late waits for the object alone, and not for all that is applied with it.
-        near = near and (not self.late or len(self.case.units[number - 1][0]) == 1)
+        near = near and (not self.joins_later or len(self.case.units[number - 1][0]) == 1)
         shape = self.case.units[number - 1][0][0]
         if item.awaits == "neighbour" and near and shape.kind in {"ConfigMap", "Deployment"}:
             kind = SETTINGS if shape.kind == "ConfigMap" else DEPLOYMENT
@@ -209,12 +211,12 @@ def hook_runs(record: Record) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Meddling:
-    """Somebody else does something to an object of ours, if it is there by then."""
+class ObjectEdit:
+    """Another client changes or deletes an object of ours, if it exists at that time."""
 
     at: int
     target: int
-    deed: str
+    change: str
 
     def of(self, fleet: Fleet, stage: Stage) -> Happening:
         return Ms(START + self.at), lambda: self._do(fleet, stage)
@@ -229,7 +231,7 @@ class Meddling:
         ]
         if refs:
             cluster, ref = refs[self.target % len(refs)]
-            write = DEEDS[self.deed](ref)
+            write = DEEDS[self.change](ref)
             stage.realm.clusters[cluster].server.perform(write)
 
 
@@ -258,7 +260,7 @@ DEEDS: dict[str, Callable[[Ref], Write]] = {
 """Edits touch what is not ours."""
 
 _TRAITS = st.builds(
-    Traits,
+    UnitTraits,
     place=st.sampled_from(CLUSTERS),
     awaits=st.sampled_from(["", "", "", "nobody", "neighbour"]),
     grouped=st.booleans(),
@@ -267,7 +269,7 @@ _TRAITS = st.builds(
 """Whoever waits for others has no slot: the others may wait for it."""
 meddlings = st.lists(
     st.builds(
-        Meddling, st.integers(50, 15_000), st.integers(0, 20), st.sampled_from(sorted(DEEDS))
+        ObjectEdit, st.integers(50, 15_000), st.integers(0, 20), st.sampled_from(sorted(DEEDS))
     ),
     min_size=1,
     max_size=4,
@@ -286,5 +288,5 @@ def fleets(
     )
     case = Case(shapes, depends, draw(FAULTS) if faulty else ())
     traits = tuple(draw(_TRAITS) for _ in numbers)
-    late, limit = draw(st.booleans()), draw(st.integers(1, 2))
-    return Fleet(case, traits, limit, late, draw(st.sampled_from([10, 700, 4_000])))
+    joins_later, limit = draw(st.booleans()), draw(st.integers(1, 2))
+    return Fleet(case, traits, limit, joins_later, draw(st.sampled_from([10, 700, 4_000])))

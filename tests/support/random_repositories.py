@@ -34,14 +34,14 @@ DEFINED = {
 
 
 @dataclass(frozen=True)
-class Slot:
+class UnitPosition:
     """Where something stands: a unit, and in an Application a phase and a wave."""
 
     unit: str
     phase: str = ""
     wave: int = 0
 
-    def is_before(self, other: Slot, ancestors: dict[str, set[str]]) -> bool:
+    def is_before(self, other: UnitPosition, ancestors: dict[str, set[str]]) -> bool:
         if self.unit != other.unit:
             return self.unit in ancestors[other.unit]
         mine, theirs = (
@@ -51,7 +51,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Thing:
+class ObjectGroup:
     """A few objects that stand together.
 
     `needs`: what it is not ready without. `refused_without`: what it cannot even be applied
@@ -71,8 +71,8 @@ class Thing:
 class RandomRepository:
     """Things in their slots, and the units that these are of."""
 
-    things: dict[str, Thing] = field(default_factory=dict)
-    slots: dict[str, Slot] = field(default_factory=dict)
+    things: dict[str, ObjectGroup] = field(default_factory=dict)
+    slots: dict[str, UnitPosition] = field(default_factory=dict)
     after: dict[str, list[str]] = field(default_factory=dict)
     """By Kustomization, those it depends on."""
     waits: dict[str, bool] = field(default_factory=dict)
@@ -109,13 +109,13 @@ class RandomRepository:
             result[f"{slot.unit}/{name}.yaml"] = self.things[name].write(self._note(name, slot))
         return result
 
-    def _note(self, name: str, slot: Slot) -> str:
+    def _note(self, name: str, slot: UnitPosition) -> str:
         if slot.unit != self.app:
             return ""
         is_hook = slot.phase != "Sync" or name in self.hooks
         return wave_notes(slot.wave, slot.phase if is_hook else "")
 
-    def fitting(self, thing: Thing, slots: Iterable[Slot]) -> list[Slot]:
+    def fitting(self, thing: ObjectGroup, slots: Iterable[UnitPosition]) -> list[UnitPosition]:
         """Those in which nothing that it needs comes behind it.
 
         The Application takes from Kustomizations, and never the other way round.
@@ -151,9 +151,9 @@ def _try_repository(dice: random.Random) -> RandomRepository | None:
         some = [item for item in before if dice.random() < 0.5]
         repo.after[f"unit-{number}"] = some or before[-1:]
         repo.waits[f"unit-{number}"] = dice.random() < 0.7
-    slots = [Slot(unit) for unit in repo.after]
+    slots = [UnitPosition(unit) for unit in repo.after]
     slots += [
-        Slot(repo.app, phase, wave)
+        UnitPosition(repo.app, phase, wave)
         for phase, waves in (("PreSync", (0, 1)), ("Sync", (0, 1, 2, 3)), ("PostSync", (0, 1)))
         for wave in waves
     ]
@@ -203,11 +203,11 @@ def _pairs(repo: RandomRepository) -> Iterator[tuple[str, str]]:
 def _put_behind(repo: RandomRepository, waiting: str, needed: str) -> None:
     slot = repo.slots[waiting]
     if slot.unit == repo.app:
-        repo.slots[needed] = Slot(repo.app, "Sync", 9)
+        repo.slots[needed] = UnitPosition(repo.app, "Sync", 9)
         return
     repo.after["late"], repo.waits["late"] = [slot.unit], True
     repo.waits[slot.unit] = True
-    repo.slots[needed] = Slot("late")
+    repo.slots[needed] = UnitPosition("late")
 
 
 def loose_repository(dice: random.Random) -> RandomRepository:
@@ -221,8 +221,8 @@ def loose_repository(dice: random.Random) -> RandomRepository:
     return repo
 
 
-def _things(dice: random.Random) -> list[Thing]:
-    result: list[Thing] = []
+def _things(dice: random.Random) -> list[ObjectGroup]:
+    result: list[ObjectGroup] = []
     secrets: list[tuple[str, str]] = []
     """What makes one, and its name."""
     services: list[str] = []
@@ -233,7 +233,7 @@ def _things(dice: random.Random) -> list[Thing]:
         secrets += at
     for number in range(dice.randint(1, 2)):
         name = f"own-{number}"
-        result.append(Thing(name, _own_secret(name), is_checked=False))
+        result.append(ObjectGroup(name, _own_secret(name), is_checked=False))
         secrets.append((name, name))
     for number in range(dice.randint(1, 2)):
         reads = dice.sample(secrets, dice.randint(0, min(2, len(secrets))))
@@ -246,7 +246,7 @@ def _things(dice: random.Random) -> list[Thing]:
     return result
 
 
-def _definitions(operator: str) -> Thing:
+def _definitions(operator: str) -> ObjectGroup:
     api, kinds = DEFINED[operator]
     group, version = api.split("/")
 
@@ -269,10 +269,10 @@ spec:
             for kind in kinds
         )
 
-    return Thing(f"crds-{operator}", write, is_checked=False)
+    return ObjectGroup(f"crds-{operator}", write, is_checked=False)
 
 
-def _operator(operator: str) -> Thing:
+def _operator(operator: str) -> ObjectGroup:
     name, image = OPERATORS[operator]
 
     def write(note: str) -> str:
@@ -287,7 +287,7 @@ spec:
     spec: {{containers: [{{name: main, image: "{image}"}}]}}
 """
 
-    return Thing(operator, write)
+    return ObjectGroup(operator, write)
 
 
 def _custom(operator: str, kind: str, name: str, spec: str) -> Callable[[str], str]:
@@ -300,13 +300,15 @@ def _custom(operator: str, kind: str, name: str, spec: str) -> Callable[[str], s
     return write
 
 
-def _instances(operator: str, dice: random.Random) -> tuple[list[Thing], list[tuple[str, str]]]:
+def _instances(
+    operator: str, dice: random.Random
+) -> tuple[list[ObjectGroup], list[tuple[str, str]]]:
     """Custom resources, and the Secrets that come of them."""
     hard = (f"crds-{operator}",)
     if operator == "cnpg":
         name = "pg"
         spec = "{instances: 1, storage: {size: 1Gi}}"
-        cluster = Thing(
+        cluster = ObjectGroup(
             name, _custom(operator, "Cluster", name, spec), (operator,), hard, is_custom=True
         )
         return [cluster], [(name, f"{name}-app")]
@@ -316,7 +318,7 @@ def _instances(operator: str, dice: random.Random) -> tuple[list[Thing], list[tu
     }[operator]
     base = f"base-{operator}"
     store = _custom(operator, kind, base, base_spec)
-    result = [Thing(base, store, (operator,), hard, is_custom=True)]
+    result = [ObjectGroup(base, store, (operator,), hard, is_custom=True)]
     made = []
     for number in range(dice.randint(1, 2)):
         name = f"{operator}-{number}"
@@ -326,7 +328,7 @@ def _instances(operator: str, dice: random.Random) -> tuple[list[Thing], list[tu
             "certs": f"{{secretName: {name}, issuerRef: {{name: {base}}}, dnsNames: [a.b.c]}}",
         }[operator]
         write = _custom(operator, maker, name, spec)
-        result.append(Thing(name, write, (operator, base), hard, is_custom=True))
+        result.append(ObjectGroup(name, write, (operator, base), hard, is_custom=True))
         made.append((name, name))
     return result, made
 
@@ -335,18 +337,18 @@ def _own_secret(name: str) -> Callable[[str], str]:
     return lambda note: config_map(name, note, kind="Secret", inside=HOME)
 
 
-def _server(name: str, reads: list[tuple[str, str]], waits: list[str]) -> Thing:
+def _server(name: str, reads: list[tuple[str, str]], waits: list[str]) -> ObjectGroup:
     def write(note: str) -> str:
         secrets = tuple(read for _, read in reads)
         text = pods("Deployment", name, note, secrets=secrets, waits=tuple(waits), inside=HOME)
         return f"{service(name, note, inside=HOME)}---\n{text}"
 
-    return Thing(name, write, (*(maker for maker, _ in reads), *waits))
+    return ObjectGroup(name, write, (*(maker for maker, _ in reads), *waits))
 
 
-def _task(name: str, reads: list[tuple[str, str]], waits: list[str]) -> Thing:
+def _task(name: str, reads: list[tuple[str, str]], waits: list[str]) -> ObjectGroup:
     def write(note: str) -> str:
         secrets = tuple(read for _, read in reads)
         return pods("Job", name, note, secrets=secrets, waits=tuple(waits), inside=HOME)
 
-    return Thing(name, write, (*(maker for maker, _ in reads), *waits), is_task=True)
+    return ObjectGroup(name, write, (*(maker for maker, _ in reads), *waits), is_task=True)

@@ -21,7 +21,7 @@ class FakeRegistry:
     password: str = ""
     tags: dict[str, bytes] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)
     storage: str = ""
     """Where blobs are: elsewhere, if given."""
 
@@ -43,7 +43,7 @@ class FakeRegistry:
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         secret = request.headers.get("Authorization", "")
-        self.asked.append((request.path, secret))
+        self.requests.append((request.path, secret))
         if not self.password or secret == "Bearer let-me-in":
             return None
         realm = f"http://{request.host}/token"
@@ -52,7 +52,7 @@ class FakeRegistry:
 
     async def _token(self, request: web.Request) -> web.Response:
         secret = request.headers.get("Authorization", "")
-        self.asked.append((request.path_qs, secret))
+        self.requests.append((request.path_qs, secret))
         pair = base64.b64encode(f"ann:{self.password}".encode()).decode()
         if secret != f"Basic {pair}":
             return web.Response(status=401)

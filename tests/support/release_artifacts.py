@@ -24,7 +24,7 @@ def a_chart(to: str, version: str = "1.0.0") -> bytes:
 
 
 def release_of_artifact(
-    root: Path, origin: str, operation: str = "copy", *, home: str = "shop", **ref: Json
+    root: Path, origin: str, operation: str = "copy", *, namespace: str = "shop", **ref: Json
 ) -> Path:
     """One release, whose chart an OCIRepository has."""
     spec: JsonObject = {
@@ -34,14 +34,14 @@ def release_of_artifact(
         "ref": ref,
         "layerSelector": {"mediaType": LAYER, "operation": operation},
     }
-    release = helm_release(home, chartRef={"kind": "OCIRepository", "name": "charts"})
+    release = helm_release(namespace, chartRef={"kind": "OCIRepository", "name": "charts"})
     unit_resource = release["spec"]
     assert isinstance(unit_resource, dict)
     del unit_resource["chart"]
-    return _put(root, home, "OCIRepository", spec, release)
+    return _put(root, namespace, "OCIRepository", spec, release)
 
 
-def release_of_registry(root: Path, origin: str, *, home: str, version: str) -> Path:
+def release_of_registry(root: Path, origin: str, *, namespace: str, version: str) -> Path:
     """One release, whose chart is in a HelmRepository that is a registry."""
     spec: JsonObject = {
         "type": "oci",
@@ -51,15 +51,17 @@ def release_of_registry(root: Path, origin: str, *, home: str, version: str) -> 
     }
     source: Json = {"kind": "HelmRepository", "name": "charts"}
     chart: Json = {"spec": {"chart": "web", "version": version, "sourceRef": source}}
-    return _put(root, home, "HelmRepository", spec, helm_release(home, chart=chart))
+    return _put(root, namespace, "HelmRepository", spec, helm_release(namespace, chart=chart))
 
 
-def _put(root: Path, home: str, kind: str, spec: JsonObject, release: JsonObject) -> Path:
+def _put(
+    root: Path, target_namespace: str, kind: str, spec: JsonObject, release: JsonObject
+) -> Path:
     source: JsonObject = {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": kind,
-        "metadata": {"name": "charts", "namespace": home},
+        "metadata": {"name": "charts", "namespace": target_namespace},
         "spec": spec,
     }
-    Repository(root).put("clusters/main/all.yaml", source, namespace(home), release)
+    Repository(root).put("clusters/main/all.yaml", source, namespace(target_namespace), release)
     return root

@@ -40,12 +40,12 @@ data:
 """A Secret that a chart makes where it finds none."""
 
 
-def helm_release(home: str, **spec: Json) -> JsonObject:
+def helm_release(namespace: str, **spec: Json) -> JsonObject:
     chart: Json = {"spec": {"chart": "./chart", "sourceRef": {**SOURCE}}}
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
-        "metadata": {"name": "web", "namespace": home},
+        "metadata": {"name": "web", "namespace": namespace},
         "spec": {"interval": "10m", "chart": chart, **spec},
     }
 
@@ -86,7 +86,7 @@ class ChartRepository:
     """One HelmRelease, `web`, of one chart."""
 
     root: Path
-    home: str = "shop"
+    namespace: str = "shop"
     spec: JsonObject = field(default_factory=dict)
     version: str = "1.0.0"
     chart: str = "shop"
@@ -98,7 +98,11 @@ class ChartRepository:
     def release(self, **spec: Json) -> None:
         """Write the release, with more than was said before."""
         self.spec = {**self.spec, **spec}
-        bodies = (git_repository(), namespace(self.home), helm_release(self.home, **self.spec))
+        bodies = (
+            git_repository(),
+            namespace(self.namespace),
+            helm_release(self.namespace, **self.spec),
+        )
         Repository(self.root).put(self.file, *bodies)
         self.put("Chart.yaml", f"apiVersion: v2\nname: {self.chart}\nversion: {self.version}\n")
 
@@ -111,9 +115,9 @@ class ChartRepository:
         (self.root / "chart" / path).unlink()
 
 
-def a_shop(root: Path, home: str = "shop") -> ChartRepository:
+def a_shop(root: Path, namespace: str = "shop") -> ChartRepository:
     """Its chart has one ConfigMap, `web`, with the value `to`."""
-    made = ChartRepository(root, home)
+    made = ChartRepository(root, namespace)
     made.put("values.yaml", "to: one\n")
     made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
     return made
@@ -123,28 +127,32 @@ def release_sandbox(
     folder: Path,
     patch: pytest.MonkeyPatch,
     *,
-    own: bool = False,
+    with_unit_resource: bool = False,
     failing: Sequence[str] = (),
     behaviours: Sequence[Json] = (),
 ) -> PersistentSandbox:
     """A cluster with a place for the release; with its `own` object, which says how it is."""
-    home, place = folder / "home", namespace("shop")
-    home.mkdir()
-    given = (definition(RELEASE, "helmreleases", status=True), place) if own else (place,)
-    cluster = PersistentSandbox.make(
-        home, patch, *given, served=False, failing=failing, behaviours=behaviours
+    user_home, place = folder / "home", namespace("shop")
+    user_home.mkdir()
+    given = (
+        (definition(RELEASE, "helmreleases", status=True), place)
+        if with_unit_resource
+        else (place,)
     )
-    if own:
+    cluster = PersistentSandbox.make(
+        user_home, patch, *given, served=False, failing=failing, behaviours=behaviours
+    )
+    if with_unit_resource:
         cluster.put(helm_release("shop"))
     return cluster
 
 
-def records(sandbox: PersistentSandbox, home: str = "shop") -> list[ReleaseRecord]:
+def records(sandbox: PersistentSandbox, namespace: str = "shop") -> list[ReleaseRecord]:
     """The revisions of all releases of a namespace, the first one first."""
-    secrets = sandbox.all(SECRET, home).values()
+    secrets = sandbox.all(SECRET, namespace).values()
     matches = [read_record(secret) for secret in secrets if get_text(secret, "type") == OWNER]
     return sorted(matches, key=lambda item: (item.name, item.number))
 
 
-def stands(sandbox: PersistentSandbox, home: str = "shop") -> list[tuple[int, str]]:
-    return [(record.number, record.status.value) for record in records(sandbox, home)]
+def revision_statuses(sandbox: PersistentSandbox, namespace: str = "shop") -> list[tuple[int, str]]:
+    return [(record.number, record.status.value) for record in records(sandbox, namespace)]

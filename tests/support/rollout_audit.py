@@ -53,7 +53,7 @@ class DeploymentSeen(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote:
+class RecordedWrite:
     """A write of ours that was not a dry run. Times are text that sorts."""
 
     at: str
@@ -68,7 +68,7 @@ class Wrote:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyWrite:
     """The status write that made a generation of a Deployment ready."""
 
     received: str
@@ -77,14 +77,14 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class AuditHistory:
     """What happened in one namespace, in the order of the requests."""
 
-    writes: list[Wrote]
-    ready: dict[tuple[int, int], Ready]
+    writes: list[RecordedWrite]
+    ready: dict[tuple[int, int], ReadyWrite]
     """By wave and generation."""
 
-    def first_write(self, wave: int) -> Wrote:
+    def first_write(self, wave: int) -> RecordedWrite:
         return next(write for write in self.writes if write.wave == wave)
 
     def created(self) -> list[str]:
@@ -101,21 +101,21 @@ class Story:
         ]
 
 
-def read_story(log: Path, namespace: str) -> Story:
+def read_history(log: Path, namespace: str) -> AuditHistory:
     entries = [
         entry
         for entry in read_audit(log)
         if entry.object_ref.namespace == namespace and entry.object_ref.resource in RESOURCES
     ]
     entries.sort(key=lambda entry: entry.request_received_timestamp)
-    ready: dict[tuple[int, int], Ready] = {}
+    ready: dict[tuple[int, int], ReadyWrite] = {}
     for entry, deployment in _status_writes(entries):
         key = wave_of(deployment.metadata.name), deployment.metadata.generation
         if deployment.is_ready and key not in ready:
             version = int(deployment.metadata.resource_version)
             received, answered = entry.request_received_timestamp, entry.stage_timestamp
-            ready[key] = Ready(received, answered, version)
-    return Story([_wrote(entry) for entry in entries if is_own_write(entry)], ready)
+            ready[key] = ReadyWrite(received, answered, version)
+    return AuditHistory([_wrote(entry) for entry in entries if is_own_write(entry)], ready)
 
 
 def is_own_write(entry: AuditEntry) -> bool:
@@ -124,9 +124,9 @@ def is_own_write(entry: AuditEntry) -> bool:
     return unit_resource and "dryRun=All" not in entry.request_uri
 
 
-def _wrote(entry: AuditEntry) -> Wrote:
+def _wrote(entry: AuditEntry) -> RecordedWrite:
     target = entry.object_ref
-    return Wrote(
+    return RecordedWrite(
         entry.request_received_timestamp,
         entry.user.username,
         target.resource,

@@ -78,7 +78,7 @@ class Shape:
     kind: str
     after: int
     sick: int
-    fate: str
+    outcome: str
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,11 @@ class Case:
 
     def plan(self, *, image: str = "app:1", since: int = 0) -> Plan:
         """Units from number `since` on have this image, those before the first one."""
-        return build_plan(self.wanted(image=image, since=since), readiness_timeout=no_budget)
+        return build_plan(
+            self.unit_manifests(image=image, since=since), readiness_timeout=no_budget
+        )
 
-    def wanted(self, *, image: str = "app:1", since: int = 0) -> tuple[Manifests, ...]:
+    def unit_manifests(self, *, image: str = "app:1", since: int = 0) -> tuple[Manifests, ...]:
         return tuple(
             self._unit(number, image if number >= since else "app:1")
             for number in range(len(self.units))
@@ -113,7 +115,9 @@ class Case:
     @property
     def is_well(self) -> bool:
         """Whether nothing in it fails by itself."""
-        return all(shape.fate == "well" for unit in self.units for wave in unit for shape in wave)
+        return all(
+            shape.outcome == "well" for unit in self.units for wave in unit for shape in wave
+        )
 
     @property
     def without_faults(self) -> Case:
@@ -128,14 +132,14 @@ def body_of(shape: Shape, name: str, image: str) -> JsonObject:
     notes = {"after": str(shape.after)}
     if shape.sick:
         notes["sick"] = str(shape.sick)
-    if shape.fate != "well":
-        notes[shape.fate] = "1"
+    if shape.outcome != "well":
+        notes[shape.outcome] = "1"
     if shape.kind == "ConfigMap":
         return make_config_map(name, image=image)
     if shape.kind == "Deployment":
         return annotate(make_deployment(name, image=image), **notes)
-    lives = 0 if shape.kind == "Fleeting" else None
-    return annotate(make_job(name, image=image, ttl=lives), **notes)
+    lifetime = 0 if shape.kind == "Fleeting" else None
+    return annotate(make_job(name, image=image, ttl=lifetime), **notes)
 
 
 def _shapes(fates: tuple[str, ...]) -> st.SearchStrategy[Shape]:
@@ -144,7 +148,7 @@ def _shapes(fates: tuple[str, ...]) -> st.SearchStrategy[Shape]:
         kind=st.sampled_from(["ConfigMap", "Deployment", "Deployment", "Job", "Fleeting"]),
         after=st.sampled_from([0, 20, 20, 900, 900, 7_000]),
         sick=st.sampled_from([0, 0, 0, 4_000]),
-        fate=st.sampled_from(fates),
+        outcome=st.sampled_from(fates),
     )
 
 

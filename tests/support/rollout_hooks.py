@@ -57,9 +57,11 @@ class HookCase:
 
     def plan(self, *, image: str = "app:1", waves: int = 9) -> Plan:
         """The hooks say the same with every image; so many waves are still in Git."""
-        return build_plan((self.wanted(image=image, waves=waves),), readiness_timeout=no_budget)
+        return build_plan(
+            (self.unit_manifests(image=image, waves=waves),), readiness_timeout=no_budget
+        )
 
-    def wanted(self, *, image: str = "app:1", waves: int = 9) -> Manifests:
+    def unit_manifests(self, *, image: str = "app:1", waves: int = 9) -> Manifests:
         kept = (
             make_manifest(_owned(body_of(shape, f"u0-w{wave}-{place}", image), wave), wave=wave)
             for wave, shapes in enumerate(self.waves[:waves])
@@ -75,7 +77,7 @@ class HookCase:
 
     def ending(self) -> Manifests:
         """The same unit at its end: hooks of the first two phases run before it, others after."""
-        expected = self.wanted()
+        expected = self.unit_manifests()
         kept = tuple(manifest for manifest in expected.manifests if manifest.hook_policies is None)
         hooks = [manifest for manifest in expected.manifests if manifest.hook_policies is not None]
         before = tuple(hook for hook in hooks if hook.phase in BEFORE)
@@ -85,7 +87,7 @@ class HookCase:
         )
 
     def waves_of(self, waves: Iterable[int]) -> dict[str, int]:
-        """The objects of these waves that stay until somebody takes them away, by name."""
+        """The objects of these waves that stay until a plan deletes them, by name."""
         return {
             f"u0-w{wave}-{place}": wave
             for wave in waves
@@ -97,7 +99,7 @@ class HookCase:
     def is_well(self) -> bool:
         """Whether it passes; what is there for a failure is not asked."""
         requests = (hook.shape for hook in self.hooks if hook.phase is not Phase.SYNC_FAIL)
-        return all(shape.fate == "well" for shape in requests)
+        return all(shape.outcome == "well" for shape in requests)
 
     def number_of(self, name: str) -> int | None:
         """Which hook an object is a run of."""
@@ -135,7 +137,7 @@ def _hooks(phases: tuple[Phase, ...], fates: tuple[str, ...]) -> st.SearchStrate
         kind=st.sampled_from(["Job", "Job", "Fleeting"]),
         after=st.sampled_from([0, 20, 900]),
         sick=st.just(0),
-        fate=st.sampled_from(fates),
+        outcome=st.sampled_from(fates),
     )
     return st.builds(
         HookShape,

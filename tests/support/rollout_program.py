@@ -27,7 +27,7 @@ from tidegate.world.resilient import ResilientWorld
 KEY = b"of the tests"
 
 
-def tell(event: Event) -> None:
+def print_event(event: Event) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
     sys.stdout.buffer.flush()
 
@@ -41,12 +41,12 @@ async def main(plan: Plan, kubeconfig: str, holder: str) -> str:
                 plan,
                 DefaultEvaluator(Judge.from_rows(())),
                 settings,
-                tell,
+                print_event,
             )
         )
 
 
 if __name__ == "__main__":
     path, login, name = sys.argv[1:]
-    wanted = from_json(Path(path).read_bytes(), name=path, bodies={}, key=KEY)
-    sys.exit(asyncio.run(main(wanted, login, name)) != "passed")
+    plan = from_json(Path(path).read_bytes(), name=path, bodies={}, key=KEY)
+    sys.exit(asyncio.run(main(plan, login, name)) != "passed")

@@ -9,16 +9,16 @@ import msgspec
 from hypothesis import strategies as st
 
 from tests.support.builders import make_object
-from tests.support.killable_processes import Realm
+from tests.support.killable_processes import SharedSandbox
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
-from tests.support.rollout_stages import NOTHING, Actor, Part, Stage
+from tests.support.rollout_stages import NOTHING, Actor, ProcessOptions, Stage
 from tidegate.dialect.helm import history, record_owner
 from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import read_documents
-from tidegate.engine.records.storage import SECRET
 from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.kinds import SECRET
 from tidegate.model.k8s.objects import Json
 from tidegate.model.plans.plan import Plan
 from tidegate.model.units.policy import Order
@@ -89,7 +89,7 @@ release_cases = st.builds(
 )
 
 
-class Harbourmaster:
+class ReleaseStage:
     """Releases a chart on one cluster, as the commands do it: by what is there, each time anew."""
 
     def __init__(self, case: ReleaseCase) -> None:
@@ -98,7 +98,7 @@ class Harbourmaster:
 
     def release(self, to: str, *, holder: str = "one", dies_at: int = 0, lands: int = 0) -> Actor:
         plan, keeper = self._planned(to)
-        part = Part(holder=holder, dies_at=dies_at, lands=lands, keeper=keeper)
+        part = ProcessOptions(holder=holder, dies_at=dies_at, lands=lands, keeper=keeper)
         if dies_at:
             actor = self.stage.actor(plan, part)
             self.stage.play(actor)
@@ -137,7 +137,7 @@ class Harbourmaster:
         return build_plan((all_manifests,), readiness_timeout=no_budget), books
 
     @property
-    def realm(self) -> Realm:
+    def realm(self) -> SharedSandbox:
         return self.stage.realm
 
     @property
@@ -150,7 +150,7 @@ class Harbourmaster:
         return sorted(matches, key=lambda item: item.number)
 
     @property
-    def stands(self) -> list[tuple[int, str]]:
+    def revision_statuses(self) -> list[tuple[int, str]]:
         return [(record.number, record.status.value) for record in self.records]
 
     @property

@@ -46,7 +46,7 @@ class Run(msgspec.Struct):
         steps = [event for event in self.events if event.type.startswith("step.")]
         return {event.step: StepState(event.type.removeprefix("step.")) for event in steps}
 
-    def told(self, *kinds: EventType) -> list[Event]:
+    def events_of(self, *kinds: EventType) -> list[Event]:
         return [event for event in self.events if event.type in kinds]
 
 
@@ -75,10 +75,10 @@ def with_policy(plan: Plan, **changes: Unpack[PolicyChanges]) -> Plan:
 
 async def roll_out(world: World, plan: Plan, settings: RolloutSettings | None = None) -> Run:
     """Run a plan to its end; one that has no end is an AssertionError."""
-    run, exchange = Run(), Dispatcher(ResilientWorld(world))
+    run, dispatcher = Run(), Dispatcher(ResilientWorld(world))
     ends = Ms(world.now() + MAX_DURATION)
     with closing(Jq()) as jq:
-        driver = make_driver(exchange, plan, run, settings or make_settings(), jq)
+        driver = make_driver(dispatcher, plan, run, settings or make_settings(), jq)
         await drive(driver, until=ends)
     if world.now() >= ends:
         raise AssertionError(f"not at rest after {MAX_DURATION} ms")

@@ -1,7 +1,7 @@
-"""A world where a rollout is on its way, and a client at the same world for everybody else.
+"""A world with a running rollout, and a client of the same world for other changes.
 
 Rollouts work while a test waits: a test does something to the cluster, waits until the rollout has
-heard of it, and claims what came of that. Nothing depends on how fast anybody is.
+heard of it, and asserts the result. Nothing depends on speed.
 """
 
 from __future__ import annotations
@@ -68,37 +68,37 @@ class Listener(Driver):
             self.heard[message.live.ref] = message.live
 
 
-class Rolling:
-    """A rollout on its way, in a task of its own."""
+class RunningRollout:
+    """A running rollout in its own task."""
 
     def __init__(self, world: Dispatcher, driver: Listener, run: Run) -> None:
         self.run = run
         self.patience = PATIENCE
         self._world = world
-        self._party = world.client()
+        self._client = world.client()
         self._driver = driver
         driver.open()
         self._task = asyncio.get_running_loop().create_task(self._work())
 
-    async def waits(self, reason: str, *, told: str = "") -> Event:
+    async def waits(self, reason: str, *, message: str = "") -> Event:
         """The first event that says that a gate waits for this reason, in these words."""
-        await self._until(lambda: bool(self._waits(reason, told)))
-        return self._waits(reason, told)[0]
+        await self._until(lambda: bool(self._waits(reason, message)))
+        return self._waits(reason, message)[0]
 
     async def waits_for(self, name: str) -> Event:
         """The first event that says that a gate waits for the object of this name."""
 
-        def found() -> list[Event]:
-            waits = self.run.told(EventType.GATE_WAITING)
+        def matching_events() -> list[Event]:
+            waits = self.run.events_of(EventType.GATE_WAITING)
             return [event for event in waits if event.ref and event.ref.name == name]
 
-        await self._until(lambda: bool(found()))
-        return found()[0]
+        await self._until(lambda: bool(matching_events()))
+        return matching_events()[0]
 
     async def tells(self, result: EventType) -> Event:
         """The first event of this kind."""
-        await self._until(lambda: bool(self.run.told(result)))
-        return self.run.told(result)[0]
+        await self._until(lambda: bool(self.run.events_of(result)))
+        return self.run.events_of(result)[0]
 
     async def hears(self, live: LiveObject) -> None:
         """Wait until it knows of this state of an object, or of a later one."""
@@ -126,15 +126,15 @@ class Rolling:
     @property
     def is_open(self) -> bool:
         """Whether any gate has opened."""
-        return bool(self.run.told(EventType.GATE_OPENED))
+        return bool(self.run.events_of(EventType.GATE_OPENED))
 
     async def _work(self) -> None:
         try:
             while not self._driver.closed:
                 await self._driver.run_once()
-                self._party.wake()
+                self._client.wake()
         finally:
-            self._party.wake()
+            self._client.wake()
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         """Wait for a claim about this rollout; one that has ended makes no more of them true."""
@@ -144,18 +144,18 @@ class Rolling:
                 self._task.result()
             if self._driver.closed or self._world.now() >= deadline:
                 raise AssertionError(f"it will not be so; the last told: {self._last_told()}")
-            await self._party.wait(deadline)
+            await self._client.wait(deadline)
 
     def _last_told(self) -> str:
         last = self.run.events[-6:]
         return "; ".join(f"{item.type} {item.ref or item.step} {item.reason}" for item in last)
 
     def _waits(self, reason: str, result: str) -> list[Event]:
-        waits = self.run.told(EventType.GATE_WAITING)
+        waits = self.run.events_of(EventType.GATE_WAITING)
         return [event for event in waits if event.reason == reason and result in event.message]
 
 
-class Screened:
+class FilteredWorld:
     """A line that may hide kinds and keep news back. It has the methods of a world itself."""
 
     def __init__(self, world: World) -> None:
@@ -185,8 +185,13 @@ class Screened:
     async def wait(self, until: Ms | None) -> tuple[Message, ...]:
         if self._held or not self._kept:
             self._kept += map(self._hide, await self._line.wait(until))
-        facts, self._kept = self._kept, [fact for fact in self._kept if self._is_held(fact)]
-        return tuple(fact for fact in facts if not self._is_held(fact)) or (TimerFired(),)
+        messages, self._kept = (
+            self._kept,
+            [message for message in self._kept if self._is_held(message)],
+        )
+        return tuple(message for message in messages if not self._is_held(message)) or (
+            TimerFired(),
+        )
 
     def wake(self) -> None:
         self._line.wake()
@@ -201,16 +206,16 @@ class Screened:
             self._held = RequestId(0)
         self._line.wake()
 
-    def _is_held(self, fact: Message) -> bool:
-        return not isinstance(fact, TimerFired) and fact.request_id <= self._held
+    def _is_held(self, message: Message) -> bool:
+        return not isinstance(message, TimerFired) and message.request_id <= self._held
 
-    def _hide(self, fact: Message) -> Message:
-        match fact:
+    def _hide(self, message: Message) -> Message:
+        match message:
             case Response(outcome=ApiResources(kinds)) if self.hidden:
                 shown = tuple(served for served in kinds if served.kind not in self.hidden)
-                return Response(fact.request_id, ApiResources(shown))
+                return Response(message.request_id, ApiResources(shown))
             case _:
-                return fact
+                return message
 
 
 class Stage:
@@ -218,19 +223,21 @@ class Stage:
 
     def __init__(self, world: World, namespace: str) -> None:
         self.namespace = namespace
-        self.world = Screened(world)
-        self.exchange = Dispatcher(self.world)
+        self.world = FilteredWorld(world)
+        self.dispatcher = Dispatcher(self.world)
         self._begun = 0
-        self.client = ClusterClient(self.exchange, namespace=namespace)
+        self.client = ClusterClient(self.dispatcher, namespace=namespace)
         self.jq = Jq()
 
-    def begin(
+    def start(
         self, *waves: JsonObject | tuple[JsonObject, ...], semantics: Semantics = PATIENT
-    ) -> Rolling:
+    ) -> RunningRollout:
         """Begin to roll out a unit of these waves; what stands in `default` moves here."""
-        return self.start(with_policy(self.plan(*waves), semantics=semantics))
+        return self.start_plan(with_policy(self.plan(*waves), semantics=semantics))
 
-    def start(self, plan: Plan, refresher: Callable[[Refresh], None] | None = None) -> Rolling:
+    def start_plan(
+        self, plan: Plan, refresher: Callable[[Refresh], None] | None = None
+    ) -> RunningRollout:
         """Begin to roll out a plan; each rollout of a world has a name of its own.
 
         `refresher` is asked before a unit is tried again that wants to be read anew.
@@ -238,13 +245,13 @@ class Stage:
         self._begun += 1
         name = f"{self.namespace}-rollout-{self._begun}"
         run, settings = Run(), RolloutSettings(holder=name, request_refresh=refresher)
-        listener = Listener(self.exchange, plan, settings, run, self.jq)
-        return Rolling(self.exchange, listener, run)
+        listener = Listener(self.dispatcher, plan, settings, run, self.jq)
+        return RunningRollout(self.dispatcher, listener, run)
 
     async def roll_out(
         self, *waves: JsonObject | tuple[JsonObject, ...], semantics: Semantics = PATIENT
     ) -> Run:
-        return await self.begin(*waves, semantics=semantics).ends()
+        return await self.start(*waves, semantics=semantics).ends()
 
     def plan(self, *waves: JsonObject | tuple[JsonObject, ...]) -> Plan:
         moved = [

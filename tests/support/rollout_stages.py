@@ -8,8 +8,15 @@ from functools import lru_cache
 
 from tests.support.builders import make_object
 from tests.support.cluster_history import Record, is_planned, is_ready, read_result
-from tests.support.killable_processes import Happening, Life, Mortal, Realm, let_live, spin
-from tests.support.quick_workloads import JOB, KINDS, Nurse, nurse_of
+from tests.support.killable_processes import (
+    Happening,
+    ProcessWorld,
+    SharedSandbox,
+    SimulatedProcess,
+    let_live,
+    spin,
+)
+from tests.support.quick_workloads import JOB, KINDS, WorkloadTimes, nurse_of
 from tests.support.rollout_cases import Case
 from tests.support.rollout_hooks import HookCase
 from tests.support.rollout_runs import PolicyChanges, Run, with_policy
@@ -36,7 +43,7 @@ from tidegate.world.resilient import ResilientWorld
 
 CRAFT = DefaultEvaluator(Judge.from_rows(()))
 PLANNED = (Kind("", "v1", "ConfigMap"), *KINDS)
-Deed = Callable[[Driver], object]
+DriverCall = Callable[[Driver], object]
 PATIENCE = 1_800
 """Seconds that a property may take: the number of its examples is not known here."""
 
@@ -76,17 +83,17 @@ class Actor:
     """A process that runs a plan: what it told, what it heard, and its life."""
 
     plan: Plan
-    life: Life
+    life: SimulatedProcess
     run: Run
     script: Script
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
-    """How a process plays its part.
+class ProcessOptions:
+    """How one process of a scenario behaves.
 
-    `deeds` are done at the turns of its rollout, `answers` when something was told. `changes`: what
-    the policies of its units say otherwise. `fast`: by so many milliseconds its clock is ahead.
+    `calls` are made at turns of its rollout, `answers` after its first event of a type.
+    `changes` overrides the policies of its units. Its clock is `fast` milliseconds ahead.
     """
 
     holder: str = "one"
@@ -94,14 +101,14 @@ class Part:
     begins: int = 0
     dies_at: int = 0
     lands: int = 0
-    deeds: Mapping[int, Deed] = field(default_factory=dict)
-    answers: Mapping[EventType, Deed] = field(default_factory=dict)
+    calls: Mapping[int, DriverCall] = field(default_factory=dict)
+    answers: Mapping[EventType, DriverCall] = field(default_factory=dict)
     changes: PolicyChanges = field(default_factory=PolicyChanges)
     keeps_going: bool = False
     keeper: HistoryBackend | None = None
 
 
-PLAIN = Part()
+PLAIN = ProcessOptions()
 LIFE = "ttlSecondsAfterFinished"
 NOTHING = Case((), ())
 
@@ -118,28 +125,28 @@ class Stage:
         clusters: tuple[str, ...] = ("",),
     ) -> None:
         self.record = Record()
-        controllers = (*API_CONTROLLERS, nurse_of(Nurse()), self.record.controller())
-        self.realm = Realm(
+        controllers = (*API_CONTROLLERS, nurse_of(WorkloadTimes()), self.record.controller())
+        self.realm = SharedSandbox(
             controllers, seed=seed, faults=case.faults, workers=workers, clusters=clusters
         )
         self.realm.preload([make_object("v1 Namespace", "default", namespace="")])
         self._actors = 0
 
-    def actor(self, plan: Plan, part: Part = PLAIN) -> Actor:
+    def actor(self, plan: Plan, part: ProcessOptions = PLAIN) -> Actor:
         """A process that waits for its beginning."""
         self._actors += 1
-        world = Mortal(self.realm, f"{self._actors}", fast=Ms(part.fast))
+        world = ProcessWorld(self.realm, f"{self._actors}", fast=Ms(part.fast))
         run, script = Run(), Script()
         plan = with_policy(plan, **part.changes)
         going = part.keeps_going
         settings = RolloutSettings(
             holder=part.holder, skip_faulty_units=going, history_backend=part.keeper
         )
-        exchange = Dispatcher(ResilientWorld(world))
-        driver = Driver(exchange, plan, CRAFT, settings, run.events.append, script.decide)
+        dispatcher = Dispatcher(ResilientWorld(world))
+        driver = Driver(dispatcher, plan, CRAFT, settings, run.events.append, script.decide)
         begins = Ms(START + part.begins)
-        story = _play(driver, part, run)
-        life = Life(world, story, begins, part.dies_at, part.lands)
+        rollout = _play(driver, part, run)
+        life = SimulatedProcess(world, rollout, begins, part.dies_at, part.lands)
         return Actor(plan, life, run, script)
 
     def play(self, *actors: Actor, happenings: Iterable[Happening] = ()) -> None:
@@ -148,7 +155,7 @@ class Stage:
         self._finish(actors)
 
     def roll_out(
-        self, plan: Plan, part: Part = PLAIN, happenings: Iterable[Happening] = ()
+        self, plan: Plan, part: ProcessOptions = PLAIN, happenings: Iterable[Happening] = ()
     ) -> Actor:
         """One process, from its beginning to its end; what could not even begin is begun again."""
         actor = self.actor(plan, part)
@@ -223,14 +230,14 @@ def blocks(stage: Stage) -> dict[str, list[str]]:
     return result
 
 
-async def _play(driver: Driver, part: Part, run: Run) -> str:
+async def _play(driver: Driver, part: ProcessOptions, run: Run) -> str:
     driver.open()
     turn, answers = 0, dict(part.answers)
     while not driver.closed:
         turn += 1
-        if turn in part.deeds:
-            part.deeds[turn](driver)
-        for result in [answer for answer in answers if run.told(answer)]:
+        if turn in part.calls:
+            part.calls[turn](driver)
+        for result in [answer for answer in answers if run.events_of(answer)]:
             answers.pop(result)(driver)
         if not driver.closed:
             await driver.run_once()

@@ -14,8 +14,8 @@ def ready(generation: int) -> JsonObject:
 
 def stuck(generation: int) -> JsonObject:
     """A Deployment that has missed its progress deadline."""
-    late = _progress("ProgressDeadlineExceeded", status="False")
-    return {**_replicas(generation, ready=0), "conditions": [late]}
+    overdue = _progress("ProgressDeadlineExceeded", status="False")
+    return {**_replicas(generation, ready=0), "conditions": [overdue]}
 
 
 def _replicas(generation: int, *, ready: int) -> JsonObject:

@@ -18,16 +18,18 @@ def a_live(name: str = "web", *, version: int = 1, uid: str = "u1") -> LiveObjec
     return LiveObject(a_ref(name), uid, 0, str(version), b"{}")
 
 
-def a_get(ticket: int = 1, *, urgent: bool = False, cluster: str = "") -> Call:
-    return Call(request_id=RequestId(ticket), request=Get(a_ref()), urgent=urgent, cluster=cluster)
+def a_get(request_id: int = 1, *, urgent: bool = False, cluster: str = "") -> Call:
+    return Call(
+        request_id=RequestId(request_id), request=Get(a_ref()), urgent=urgent, cluster=cluster
+    )
 
 
-def a_write(ticket: int = 1, *, verb: Verb = Verb.APPLY, uid: str = "") -> Call:
-    return Call(request_id=RequestId(ticket), request=Write(verb=verb, ref=a_ref(), uid=uid))
+def a_write(request_id: int = 1, *, verb: Verb = Verb.APPLY, uid: str = "") -> Call:
+    return Call(request_id=RequestId(request_id), request=Write(verb=verb, ref=a_ref(), uid=uid))
 
 
 class ScriptedWorld:
-    """Keeps what was sent. The clock stands until somebody waits; facts come when told."""
+    """Keeps all requests. The clock stops unless a caller waits; tests deliver messages."""
 
     def __init__(self) -> None:
         self.sent: list[Call] = []
@@ -57,9 +59,9 @@ class ScriptedWorld:
     def wake(self) -> None:
         """Nobody is kept waiting here."""
 
-    def tell(self, *facts: Message) -> None:
+    def deliver(self, *facts: Message) -> None:
         self._facts.extend(facts)
 
     def answer(self, outcome: Outcome) -> None:
         """The outcome of the call that was sent last."""
-        self.tell(Response(self.sent[-1].request_id, outcome))
+        self.deliver(Response(self.sent[-1].request_id, outcome))

@@ -33,7 +33,7 @@ class SecretServer:
     """Where it listens, and which paths were asked for, in their order."""
 
     port: int
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def write_kubeconfig(self, path: Path) -> Path:
         cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}
@@ -65,7 +65,7 @@ def secret_server(namespace: str, secrets: Mapping[str, bytes]) -> Iterator[Secr
     class _Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
-            result.asked.append(path)
+            result.requests.append(path)
             body = pages.get(path)
             self.send_response(404 if body is None else 200)
             named = {"details": {"name": path.rpartition("/")[2], "kind": "secrets"}}

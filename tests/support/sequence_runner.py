@@ -7,7 +7,7 @@ import msgspec
 from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import a_definition, a_namespace
 from tests.support.write_answers import narrowed, owners_of, shape_for, spoken_of
-from tests.support.write_sequences import GATE, Answer, Deed, Ended, Sequence, Step
+from tests.support.write_sequences import GATE, Answer, Operation, Sequence, Step, WriteOutcome
 from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.sandbox.server.patches import apply_merge_patch
 from tidegate.world.dispatcher import Dispatcher
@@ -27,11 +27,11 @@ async def answers_of(world: World, sequences: list[Sequence]) -> list[list[Answe
     await client.ask(*(Write(verb=Verb.DELETE, ref=run.ref) for run in runs))
     while waiting := [run for run in runs if run.step is not None]:
         for run in [run for run in waiting if run.is_pointless]:
-            run.hear(NotFound(""))
+            run.receive(NotFound(""))
         sent = [run for run in waiting if run.step is not None and not run.is_pointless]
         outcomes = await client.ask(*(run.request() for run in sent))
         for run, outcome in zip(sent, outcomes, strict=True):
-            run.hear(outcome)
+            run.receive(outcome)
     return [run.answers for run in runs]
 
 
@@ -64,28 +64,32 @@ class Run:
     @property
     def is_pointless(self) -> bool:
         """Only what was read can be replaced."""
-        return self.step is not None and self.step.deed is Deed.REPLACE and self._live is None
+        return (
+            self.step is not None
+            and self.step.operation is Operation.REPLACE
+            and self._live is None
+        )
 
     def request(self) -> Write:
         step = self.step
         assert step is not None
         kind, ref = self.sequence.kind, self.ref
         verb, body = Verb.PATCH, step.body
-        match step.deed:
-            case Deed.DELETE:
+        match step.operation:
+            case Operation.DELETE:
                 return Write(verb=Verb.DELETE, ref=ref)
-            case Deed.APPLY | Deed.CREATE:
-                verb = Verb.APPLY if step.deed is Deed.APPLY else Verb.CREATE
+            case Operation.APPLY | Operation.CREATE:
+                verb = Verb.APPLY if step.operation is Operation.APPLY else Verb.CREATE
                 body = named(kind, step, name=ref.name, namespace=NAMESPACE)
-            case Deed.REPLACE:
+            case Operation.REPLACE:
                 verb, body = Verb.REPLACE, apply_merge_patch(self._read(), step.body)
-            case Deed.MERGE | Deed.JSON:
+            case Operation.MERGE | Operation.JSON:
                 pass
         return Write(
             verb=verb,
             ref=ref,
             body=msgspec.json.encode(body),
-            patch_type=PatchType.JSON if step.deed is Deed.JSON else PatchType.MERGE,
+            patch_type=PatchType.JSON if step.operation is Operation.JSON else PatchType.MERGE,
             subresource=step.subresource,
             manager=step.by,
             force=step.force,
@@ -102,29 +106,35 @@ class Run:
         kept = {name: part for name, part in metadata.items() if name != "resourceVersion"}
         return {**self._live, "metadata": kept}
 
-    def hear(self, outcome: Outcome) -> None:
+    def receive(self, outcome: Outcome) -> None:
         step = self.step
         assert step is not None
         self.answers.append(narrowed(self._answer(outcome), self._spoken, self._shape))
-        if step.deed is Deed.DELETE:
+        if step.operation is Operation.DELETE:
             self._live = None
         elif isinstance(outcome, Success):
             self._live = require_body(outcome)
 
     def _answer(self, outcome: Outcome) -> Answer:
         match outcome:
-            case Success(live=LiveObject()) if self.step and self.step.deed is not Deed.DELETE:
+            case Success(live=LiveObject()) if (
+                self.step and self.step.operation is not Operation.DELETE
+            ):
                 return self._done(require_body(outcome))
             case Success():
-                return Answer(Ended.DONE)
+                return Answer(WriteOutcome.DONE)
             case Conflict(owners=managers) if managers:
-                return Answer(Ended.CONFLICT, [f"{by.manager} {by.field}" for by in managers])
+                return Answer(
+                    WriteOutcome.CONFLICT, [f"{by.manager} {by.field}" for by in managers]
+                )
             case Invalid():
-                return Answer(Ended.INVALID, sorted({cause.field for cause in outcome.causes}))
+                return Answer(
+                    WriteOutcome.INVALID, sorted({cause.field for cause in outcome.causes})
+                )
             case NotFound():
-                return Answer(Ended.MISSING)
+                return Answer(WriteOutcome.MISSING)
             case AlreadyExists():
-                return Answer(Ended.EXISTS)
+                return Answer(WriteOutcome.EXISTS)
             case _:
                 raise AssertionError(outcome)
 
@@ -134,7 +144,7 @@ class Run:
         assert isinstance(metadata, dict)
         version = before.get("resourceVersion") if isinstance(before, dict) else None
         return Answer(
-            Ended.DONE,
+            WriteOutcome.DONE,
             is_new_version=metadata["resourceVersion"] != version,
             body=body,
             owners=owners_of(metadata.get("managedFields")),

@@ -15,7 +15,7 @@ import msgspec
 from tests.support.cluster_client import ClusterClient, require_items, require_live
 from tests.support.persistent_sandbox import ACCOUNT, SERVED
 from tests.support.repositories import namespace
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 from tests.support.worlds import real_world
 from tidegate.cli.main import run_argv
 from tidegate.clusters.sandboxes import KUBECONFIG, SimulationConfig, build_sandbox
@@ -34,58 +34,59 @@ Answering = Callable[[JsonObject], JsonObject | None]
 """What a controller writes into the status of an object; None where it has nothing to say."""
 
 
-class Typed(NamedTuple):
+class RunningCommand(NamedTuple):
     """A command that runs: what it has written so far, and what comes of it."""
 
     out: io.StringIO
-    ran: asyncio.Task[Ran]
+    ran: asyncio.Task[CommandResult]
 
 
 @dataclass(frozen=True, slots=True)
 class ServedCluster:
     """A cluster that commands reach by its kubeconfig, as a real one."""
 
-    home: Path
+    folder: Path
     world: World
     client: ClusterClient
 
-    async def run(self, *words: str | Path) -> Ran:
-        """The command as somebody types it; the cluster goes on meanwhile."""
+    async def run(self, *words: str | Path) -> CommandResult:
+        """Run a command while the cluster keeps running."""
         async with self.typing(*words) as typed:
             return await typed.ran
 
     @asynccontextmanager
-    async def typing(self, *words: str | Path) -> AsyncIterator[Typed]:
+    async def typing(self, *words: str | Path) -> AsyncIterator[RunningCommand]:
         """The same, and what it has written is seen before it ends."""
-        text = [*map(str, words), "--kubeconfig", str(self.home / KUBECONFIG)]
+        text = [*map(str, words), "--kubeconfig", str(self.folder / KUBECONFIG)]
         out, err = io.StringIO(), io.StringIO()
 
-        async def ran() -> Ran:
+        async def ran() -> CommandResult:
             code = await asyncio.to_thread(run_argv, text)
-            return Ran(code, out.getvalue(), err.getvalue(), 0)
+            return CommandResult(code, out.getvalue(), err.getvalue(), 0)
 
         with redirect_stdout(out), redirect_stderr(err):
-            yield Typed(out, asyncio.get_running_loop().create_task(ran()))
+            yield RunningCommand(out, asyncio.get_running_loop().create_task(ran()))
 
-    async def has_said(self, typed: Typed, words: str) -> None:
+    async def has_said(self, typed: RunningCommand, words: str) -> None:
         """Wait until a command has written something; it fails if it ends before that."""
         while words not in typed.out.getvalue():
             assert not typed.ran.done(), typed.ran.result()
             await self.client.rest(Ms(self.world.now() + LOOKS_AGAIN))
 
-    async def roll_out(self, *words: str | Path) -> Ran:
+    async def roll_out(self, *words: str | Path) -> CommandResult:
         """The same in a process of its own: a rollout listens to signals."""
-        return await Tidegate(self.home).run(*words, "--kubeconfig", self.home / KUBECONFIG)
+        return await Tidegate(self.folder).run(*words, "--kubeconfig", self.folder / KUBECONFIG)
 
-    async def body(self, kind: Kind, home: str, name: str) -> JsonObject:
+    async def body(self, kind: Kind, namespace: str, name: str) -> JsonObject:
         body: JsonObject = msgspec.json.decode(
-            require_live(await self.client.get(Ref(kind, home, name))).body
+            require_live(await self.client.get(Ref(kind, namespace, name))).body
         )
         return body
 
-    async def names(self, kind: Kind, home: str) -> set[str]:
+    async def names(self, kind: Kind, namespace: str) -> set[str]:
         return {
-            item.ref.name for item in require_items(await self.client.page(Selection(kind, home)))
+            item.ref.name
+            for item in require_items(await self.client.page(Selection(kind, namespace)))
         }
 
     @asynccontextmanager
@@ -101,25 +102,25 @@ class ServedCluster:
             await asyncio.wait((task,))
 
     async def _answer(self, kind: Kind, answer: Answering, *, status: bool) -> None:
-        async with real_world(kubeconfig=self.home / KUBECONFIG) as world:
+        async with real_world(kubeconfig=self.folder / KUBECONFIG) as world:
             client = ClusterClient(Dispatcher(ResilientWorld(world)))
             client.watch(Selection(kind))
 
-            def heard(fact: Message) -> bool:
-                return isinstance(fact, WatchEvent)
+            def heard(message: Message) -> bool:
+                return isinstance(message, WatchEvent)
 
             while True:
-                fact = (await client.until(heard))[-1]
-                assert isinstance(fact, WatchEvent)
-                change = answer(msgspec.json.decode(fact.live.body))
+                message = (await client.until(heard))[-1]
+                assert isinstance(message, WatchEvent)
+                change = answer(msgspec.json.decode(message.live.body))
                 if change is not None:
                     part = {"subresource": "status"} if status else {}
-                    await client.patch(fact.live.ref, change, **part)  # type: ignore[arg-type]
+                    await client.patch(message.live.ref, change, **part)  # type: ignore[arg-type]
 
 
 @asynccontextmanager
 async def served_cluster(
-    home: Path,
+    folder: Path,
     *given: JsonObject,
     served: bool = True,
     failing: Sequence[str] = (),
@@ -135,15 +136,15 @@ async def served_cluster(
     behaviours += [{"effect": "prints", "lines": [*prints]}] if prints else []
     objects: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *given]
     objects += SERVED if served else ()
-    scenario = home / "scenario.yaml"
+    scenario = folder / "scenario.yaml"
     scenario.write_bytes(
         msgspec.json.encode({"given": {"objects": objects}, "behaviours": behaviours})
     )
     async with (
-        serve_world(build_sandbox(SimulationConfig(scenario=scenario)), home, pace=20),
-        real_world(kubeconfig=home / KUBECONFIG) as world,
+        serve_world(build_sandbox(SimulationConfig(scenario=scenario)), folder, pace=20),
+        real_world(kubeconfig=folder / KUBECONFIG) as world,
     ):
-        yield ServedCluster(home, world, ClusterClient(Dispatcher(ResilientWorld(world))))
+        yield ServedCluster(folder, world, ClusterClient(Dispatcher(ResilientWorld(world))))
 
 
 def flux_answer(

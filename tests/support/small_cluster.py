@@ -7,11 +7,11 @@ import msgspec
 from tests.support.cluster_client import ClusterClient, require_items, require_live
 from tests.support.instant_kubelet import INSTANT_KUBELET
 from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.kinds import EVENT
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.core import API_CONTROLLERS
 from tidegate.sandbox.controllers.interface import Controller
-from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Success
@@ -80,6 +80,6 @@ def an_object(api_version: str, kind: str, name: str, **parts: Json) -> JsonObje
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **parts}
 
 
-def notes(**told: str) -> JsonObject:
+def notes(**annotations: str) -> JsonObject:
     """Annotations for the kubelet, with `_` for `-`."""
-    return {f"{NOTES}{name.replace('_', '-')}": value for name, value in told.items()}
+    return {f"{NOTES}{name.replace('_', '-')}": value for name, value in annotations.items()}

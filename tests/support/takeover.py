@@ -1,4 +1,4 @@
-"""An object that somebody else applied is taken over: the same story for every world."""
+"""An object of another field manager is adopted: the same test for every world."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidegate.world.requests import PatchType
 OURS = "tidegate"
 
 
-class Taken(NamedTuple):
+class TakeoverCase(NamedTuple):
     """What was foreseen, and the object after it was taken over and applied."""
 
     managers: tuple[str, ...]
@@ -28,7 +28,7 @@ class Taken(NamedTuple):
     after: Difference
 
 
-async def take_over(client: ClusterClient, *, from_manager: str) -> Taken:
+async def take_over(client: ClusterClient, *, from_manager: str) -> TakeoverCase:
     """Somebody made a Deployment with more than Git says now; we adopt it and apply."""
     desired_deployment = a_deployment(replicas=0, paused=True)
     old = labelled(a_deployment(replicas=0, paused=True, minReadySeconds=7), team="shop")
@@ -46,7 +46,7 @@ async def take_over(client: ClusterClient, *, from_manager: str) -> Taken:
         lambda: _adopt(client, ref), lambda outcome: isinstance(outcome, Success)
     )
     after = require_body(await client.apply(desired_deployment, force=True, manager=OURS))
-    return Taken(managers, foreseen, after, compare(desired_deployment, after, manager=OURS))
+    return TakeoverCase(managers, foreseen, after, compare(desired_deployment, after, manager=OURS))
 
 
 async def _adopt(client: ClusterClient, ref: Ref) -> Outcome:

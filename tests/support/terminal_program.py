@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tests.support.virtual_terminal import Vt
+from tests.support.virtual_terminal import VirtualTerminal
 
 ROOT = Path(__file__).parents[2]
 TAKE_TERMINAL = """
@@ -31,7 +31,7 @@ PATIENCE = 20.0
 class TerminalProgram:
     """A program that runs, and the screen in front of it."""
 
-    def __init__(self, program: subprocess.Popen[bytes], master: int, vt: Vt) -> None:
+    def __init__(self, program: subprocess.Popen[bytes], master: int, vt: VirtualTerminal) -> None:
         self.vt = vt
         self.written = ""
         """All that came, seen for however short a time."""
@@ -39,7 +39,7 @@ class TerminalProgram:
         self._master = master
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def read_until(self, seen: Callable[[Vt], bool]) -> None:
+    def read_until(self, seen: Callable[[VirtualTerminal], bool]) -> None:
         """Look on until the screen shows it."""
         while not seen(self.vt):
             if not self._read():
@@ -59,7 +59,7 @@ class TerminalProgram:
         return self._program.wait(PATIENCE)
 
     def is_stopped(self) -> bool:
-        """Wait until it is; whoever ended instead is not."""
+        """Wait until the condition holds; fail if the program ends before."""
         _, status = os.waitpid(self._program.pid, os.WUNTRACED)
         return os.WIFSTOPPED(status)
 
@@ -109,7 +109,7 @@ def on_terminal(
     )
     os.close(slave)
     try:
-        yield TerminalProgram(program, master, Vt(columns, lines))
+        yield TerminalProgram(program, master, VirtualTerminal(columns, lines))
     finally:
         program.kill()
         program.wait(PATIENCE)

@@ -23,7 +23,7 @@ sys.addaudithook(hear)
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """How it ended, what it wrote, and how many programs it started."""
 
     code: int
@@ -40,15 +40,21 @@ class Ran:
 class Tidegate:
     """One user with a home, and so with a cache, of their own."""
 
-    home: Path
+    user_home: Path
 
     @property
     def cache(self) -> Path:
-        return self.home / ".cache" / "tidegate"
+        return self.user_home / ".cache" / "tidegate"
 
-    async def run(self, *arguments: str | Path, cwd: Path | None = None, **more: str) -> Ran:
+    async def run(
+        self, *arguments: str | Path, cwd: Path | None = None, **more: str
+    ) -> CommandResult:
         log = self._place_spy()
-        result, folder, known = [*map(str, arguments)], cwd or self.home, self._environment() | more
+        result, folder, known = (
+            [*map(str, arguments)],
+            cwd or self.user_home,
+            self._environment() | more,
+        )
         if may_be_warm(more):
             warm = WarmRun(result, folder, known, first=SPY.format(log=str(log)))
             ended = await asyncio.to_thread(warm.to_its_end)
@@ -57,15 +63,15 @@ class Tidegate:
             ended = await asyncio.to_thread(
                 subprocess.run, command, cwd=folder, env=known, capture_output=True, text=True
             )
-        return Ran(ended.returncode, ended.stdout, ended.stderr, _lines(log))
+        return CommandResult(ended.returncode, ended.stdout, ended.stderr, _lines(log))
 
     def _environment(self) -> dict[str, str]:
         passed = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        paths = (str(self.home / "spy"), *(path for path in sys.path if path))
-        return passed | {"HOME": str(self.home), "PYTHONPATH": os.pathsep.join(paths)}
+        paths = (str(self.user_home / "spy"), *(path for path in sys.path if path))
+        return passed | {"HOME": str(self.user_home), "PYTHONPATH": os.pathsep.join(paths)}
 
     def _place_spy(self) -> Path:
-        folder, log = self.home / "spy", self.home / "started"
+        folder, log = self.user_home / "spy", self.user_home / "started"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "sitecustomize.py").write_text(SPY.format(log=str(log)))
         log.write_text("")

@@ -1,4 +1,4 @@
-"""Verbs, each in a process of its own, as somebody types them.
+"""Commands, each in its own process.
 
 If not said otherwise, that is where the files are: in the directory that is named, or at the root
 of this repository, where its examples are.

@@ -1,4 +1,4 @@
-"""A case: deeds, one after the other, and the objects that are watched meanwhile."""
+"""A case: actions one after the other, and the objects that are watched meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Claim = Callable[[JsonObject], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedObject:
     """An object of the case's own namespace."""
 
     kind: Kind
@@ -33,29 +33,29 @@ class Apply:
 class Change:
     """A merge patch, as of `kubectl scale`, `set image` or `rollout pause`."""
 
-    object: Watched
+    object: WatchedObject
     patch: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    object: Watched
+    object: WatchedObject
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """Go on when a claim holds of an object, in its state after the last deed."""
+    """Go on when a claim holds of an object, in its state after the last action."""
 
-    object: Watched
+    object: WatchedObject
     claim: Claim
     within: Ms = Ms(60 * SECOND)
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class UntilGone:
     """Go on when an object is there no more."""
 
-    object: Watched
+    object: WatchedObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Pause:
     span: Ms
 
 
-Deed = Apply | Change | Remove | Until | Gone | Pause
+Action = Apply | Change | Remove | Until | UntilGone | Pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +73,5 @@ class Case:
     """`name` says what it shows, and is the name of its file."""
 
     name: str
-    watched: tuple[Watched, ...]
-    deeds: tuple[Deed, ...]
+    watched: tuple[WatchedObject, ...]
+    actions: tuple[Action, ...]

@@ -45,8 +45,8 @@ NODE: JsonObject = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "kw
 
 async def simulated(case: Case) -> Trace:
     """What the sandbox's controllers say in a case."""
-    exchange = Dispatcher(ResilientWorld(Sandbox(controllers=CONTROLLERS)))
+    dispatcher = Dispatcher(ResilientWorld(Sandbox(controllers=CONTROLLERS)))
     namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "trace"}}
     for body in (NODE, namespace):
-        require_live(await ClusterClient(exchange).create(body))
-    return await trace(case, ClusterClient(exchange, namespace="trace"))
+        require_live(await ClusterClient(dispatcher).create(body))
+    return await trace(case, ClusterClient(dispatcher, namespace="trace"))

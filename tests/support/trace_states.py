@@ -16,7 +16,7 @@ UNSAID = ("", "Pending")
 GONE: State = {"gone": True}
 
 
-class Reader:
+class StateReader:
     """Turns the bodies of one object, in the order of their coming, into states."""
 
     def __init__(self) -> None:

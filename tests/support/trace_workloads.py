@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.support.trace_case import Apply, Change, Watched
+from tests.support.trace_case import Apply, Change, WatchedObject
+from tidegate.model.k8s.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
-from tidegate.sandbox.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET
 
-WEB = Watched(DEPLOYMENT, "web")
-CREW = Watched(REPLICA_SET, "crew")
-DB = Watched(STATEFUL_SET, "db")
-AGENT = Watched(DAEMON_SET, "agent")
+WEB = WatchedObject(DEPLOYMENT, "web")
+CREW = WatchedObject(REPLICA_SET, "crew")
+DB = WatchedObject(STATEFUL_SET, "db")
+AGENT = WatchedObject(DAEMON_SET, "agent")
 ACCOUNT = Kind("", "v1", "ServiceAccount")
 PREFIX = "test.tidegate.dev/"
 
@@ -32,7 +32,9 @@ def a_template(*, image: str = "app:1", account: str = "", **notes: str) -> Json
     }
 
 
-def a_workload(watched: Watched, *, template: JsonObject | None = None, **spec: Json) -> Apply:
+def a_workload(
+    watched: WatchedObject, *, template: JsonObject | None = None, **spec: Json
+) -> Apply:
     return Apply(
         {
             "apiVersion": watched.kind.api_version,
@@ -51,11 +53,11 @@ def an_account(name: str) -> Apply:
     return Apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})
 
 
-def scale(watched: Watched, replicas: int) -> Change:
+def scale(watched: WatchedObject, replicas: int) -> Change:
     return Change(watched, {"spec": {"replicas": replicas}})
 
 
-def pause(watched: Watched, *, paused: bool = True) -> Change:
+def pause(watched: WatchedObject, *, paused: bool = True) -> Change:
     return Change(watched, {"spec": {"paused": paused}})
 
 

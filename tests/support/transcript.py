@@ -10,5 +10,5 @@ from tests.support.faulty_world import run
 if __name__ == "__main__":
     for seed in range(5):
         caller, _ = asyncio.run(run(seed))
-        for fact in caller.heard:
-            sys.stdout.write(f"{fact!r}\n")
+        for message in caller.heard:
+            sys.stdout.write(f"{message!r}\n")

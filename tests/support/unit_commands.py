@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tests.support.expected_units import REPOS, URL, Expected, key_file
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 from tidegate.model.k8s.objects import JsonObject
 
 SPOT = re.compile(r"^(?P<file>.+?)(?::(?P<line>\d+))?(?::\d+)?(?: \(.*\))?$")
@@ -31,7 +31,7 @@ class Destination(msgspec.Struct, frozen=True):
     namespace: str | None = None
 
 
-class Shown(msgspec.Struct, frozen=True):
+class ShownUnit(msgspec.Struct, frozen=True):
     """A unit as `tidegate units -o json` shows it."""
 
     id: str
@@ -58,11 +58,11 @@ class ShownFinding(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    units: list[Shown]
+    units: list[ShownUnit]
     findings: list[ShownFinding] = []
 
 
-class Made(msgspec.Struct, frozen=True):
+class RenderedUnitOutput(msgspec.Struct, frozen=True):
     """A unit as `tidegate render -o units` shows it."""
 
     unit: str | None
@@ -85,7 +85,7 @@ class Made(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A repository as somebody has cloned it. What a command says of it is asked once."""
+    """A cloned repository. The output of each command is computed once."""
 
     root: Path
 
@@ -99,33 +99,33 @@ class Checkout:
             subprocess.run(["git", *words], check=True, cwd=root)  # noqa: S607
         return cls(root)
 
-    async def units(self, tidegate: Tidegate, *words: str) -> tuple[Ran, Answer]:
+    async def units(self, tidegate: Tidegate, *words: str) -> tuple[CommandResult, Answer]:
         ran = await self._run(tidegate, "units", *words, "-o", "json")
         assert ran.stdout, ran.stderr
         return ran, msgspec.json.decode(ran.stdout, type=Answer)
 
-    async def render(self, tidegate: Tidegate, unit: Expected) -> list[Made]:
+    async def render(self, tidegate: Tidegate, unit: Expected) -> list[RenderedUnitOutput]:
         """All that go by the name of a unit."""
         entry = ["--root", unit.of] if unit.of else []
         ran = await self._run(tidegate, "render", *entry, "-o", "units")
-        made = [msgspec.json.decode(line, type=Made) for line in ran.lines]
+        made = [msgspec.json.decode(line, type=RenderedUnitOutput) for line in ran.lines]
         return [item for item in made if item.unit == unit.id]
 
-    async def _run(self, tidegate: Tidegate, verb: str, *words: str) -> Ran:
+    async def _run(self, tidegate: Tidegate, verb: str, *words: str) -> CommandResult:
         kept = self.root.parent / " ".join([self.root.name, verb, *words]).replace("/", "_")
         with locked(kept.with_name(f"{kept.name}.lock")):
             if not kept.exists():
                 ran = await self._ask(tidegate, verb, *words)
                 kept.write_bytes(msgspec.json.encode(ran))
-            return msgspec.json.decode(kept.read_bytes(), type=Ran)
+            return msgspec.json.decode(kept.read_bytes(), type=CommandResult)
 
-    async def _ask(self, tidegate: Tidegate, verb: str, *words: str) -> Ran:
+    async def _ask(self, tidegate: Tidegate, verb: str, *words: str) -> CommandResult:
         repository = [str(self.root), "--offline", "--repo-map", f"{URL}={self.root}"]
         key = [line for line in key_file().splitlines() if line.startswith("AGE-SECRET-KEY")]
-        tidegate.home.mkdir(exist_ok=True)
+        tidegate.user_home.mkdir(exist_ok=True)
         return await tidegate.run(verb, *repository, *words, SOPS_AGE_KEY=key[0])
 
-    def spot(self, text: str | None) -> tuple[str, int]:
+    def position(self, text: str | None) -> tuple[str, int]:
         """A file below the root, and a line in it or 0."""
         result = SPOT.match(text or "")
         if result is None:
@@ -142,7 +142,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def is_at(spot: tuple[str, int], expected: str) -> bool:
+def is_at(position: tuple[str, int], expected: str) -> bool:
     """Whether a place is the one that is expected; without a line, any line is right."""
     file, _, line = expected.partition(":")
-    return spot[0] == file and (not line or spot[1] == int(line))
+    return position[0] == file and (not line or position[1] == int(line))

@@ -24,9 +24,9 @@ def condition(body: JsonObject, name: str) -> tuple[str, str, str] | None:
     )
 
 
-def list_results(cluster: PersistentSandbox, home: str) -> set[tuple[str, str]]:
+def list_results(cluster: PersistentSandbox, namespace: str) -> set[tuple[str, str]]:
     """About whom which Events were sent."""
-    events = cluster.all(EVENT, home).values()
+    events = cluster.all(EVENT, namespace).values()
     return {
         (get_text(event, "involvedObject", "name"), get_text(event, "reason")) for event in events
     }

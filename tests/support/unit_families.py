@@ -17,7 +17,7 @@ from tests.support.repositories import (
     Repository,
 )
 from tests.support.rollout_audit import WRITES
-from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_command import CommandResult, Tidegate
 
 REPORTERS = ("argocd-application-controller", "gotk-kustomize-controller")
 """By whom units are told how they are."""
@@ -25,13 +25,13 @@ REPORTERS = ("argocd-application-controller", "gotk-kustomize-controller")
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """A repository, and a cluster whose namespaces it shares with nobody."""
+    """A repository and a cluster; no other test uses its namespaces."""
 
     plane: ControlPlane
     repository: Repository
     served: bool
 
-    async def run(self, verb: str, *words: str) -> Ran:
+    async def run(self, verb: str, *words: str) -> CommandResult:
         is_bound = verb not in {"sync", "delete"} or "--timeout" in words
         within = () if is_bound else ("--timeout", "100s")
         return await Tidegate(self.repository.root.parent).run(verb, *self.words, *words, *within)

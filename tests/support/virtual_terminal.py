@@ -11,7 +11,7 @@ TOKEN = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\r|\n|\x1b[^\[]|[^\x1b\r\n]+")
 UNFINISHED = re.compile(r"\x1b(\[[?0-9;]*)?$")
 
 
-class Vt:
+class VirtualTerminal:
     """What a user would see. Everything that scrolled off is still there, above."""
 
     def __init__(self, columns: int = 80, lines: int = 24) -> None:

@@ -2,7 +2,7 @@
 
 A server imports all of Tidegate, and forks for each command. The command has the directory, the
 environment and the streams that it is given, and ends as any process does. What a process is only
-from its very first moment on (locale, time zone, what Python itself is told) needs a real start.
+from its very first moment on (locale, time zone, options of Python) needs a real start.
 
     caller          server               keeper             command
       │  streams      │
@@ -88,7 +88,7 @@ def _holding(text: str) -> Iterator[int]:
 
 
 def _read_both(*ends: int) -> list[str]:
-    """What comes until nobody can write any more."""
+    """Read until all writers have closed the pipe."""
     by_name: dict[int, list[bytes]] = {end: [] for end in ends}
     with selectors.DefaultSelector() as selector:
         for end in ends:
@@ -123,9 +123,9 @@ def _server() -> socket.socket:
 
 
 def _serve(heard: socket.socket) -> None:
-    """Fork for each caller, until whoever started this is gone."""
+    """Fork for each caller, until the parent process has ended."""
     _import_all()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how keepers end
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no code reads how keepers end
     with selectors.DefaultSelector() as selector:
         selector.register(heard, selectors.EVENT_READ)
         selector.register(0, selectors.EVENT_READ)

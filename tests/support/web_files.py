@@ -26,7 +26,7 @@ class Files:
     """A web server's files, and what it was asked for."""
 
     files: dict[str, bytes] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def add_chart(self, name: str, *, digest: str = "") -> None:
         chart = packed(name)
@@ -41,6 +41,6 @@ class Files:
         return app
 
     async def _serve(self, request: web.Request) -> web.Response:
-        self.asked.append(request.path)
+        self.requests.append(request.path)
         body = self.files.get(request.path)
         return web.Response(status=404) if body is None else web.Response(body=body)

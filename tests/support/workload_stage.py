@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tests.support.cluster_client import ClusterClient, require_live
-from tests.support.trace_case import Apply, Change, Watched
+from tests.support.trace_case import Apply, Change, WatchedObject
 from tests.support.trace_simulation import CONTROLLERS
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import EVENT, POD
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Propagation, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.interface import Controller, ObjectReader, Reconciliation
-from tidegate.sandbox.controllers.writes import EVENT
-from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.dispatcher import Dispatcher
@@ -44,13 +43,13 @@ class Stage:
         self.samples.clear()
         return self
 
-    async def do(self, deed: Apply | Change) -> None:
+    async def do(self, action: Apply | Change) -> None:
         """A deed of a case, at once."""
-        if isinstance(deed, Apply):
-            await self.apply(deed.body)
+        if isinstance(action, Apply):
+            await self.apply(action.body)
         else:
-            ref = Ref(deed.object.kind, PLACE, deed.object.name)
-            require_live(await self._desk.patch(ref, deed.patch))
+            ref = Ref(action.object.kind, PLACE, action.object.name)
+            require_live(await self._desk.patch(ref, action.patch))
 
     async def apply(self, body: JsonObject) -> None:
         require_live(await self._desk.apply(body))
@@ -68,7 +67,7 @@ class Stage:
         while self._sandbox.now() < end:
             await self._sandbox.wait(end)
 
-    def body(self, watched: Watched) -> JsonObject:
+    def body(self, watched: WatchedObject) -> JsonObject:
         value = self._view.get(Ref(watched.kind, PLACE, watched.name))
         assert value is not None
         return value.body
@@ -86,10 +85,10 @@ class Stage:
             for pod in self.all_of(POD)
         ]
 
-    def count(self, watched: Watched, name: str) -> int:
+    def count(self, watched: WatchedObject, name: str) -> int:
         return get_int(self.body(watched), "status", name)
 
-    def condition(self, watched: Watched, name: str) -> str:
+    def condition(self, watched: WatchedObject, name: str) -> str:
         """Status and reason."""
         for item in get_mappings(self.body(watched), "status", "conditions"):
             if item.get("type") == name:

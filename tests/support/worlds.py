@@ -31,12 +31,12 @@ async def real_world(
 
 @asynccontextmanager
 async def served_world(
-    behind: World, *, home: Path, pace: float = 1.0, watching: Ms = WATCH_TIMEOUT
+    behind: World, *, state_directory: Path, pace: float = 1.0, watching: Ms = WATCH_TIMEOUT
 ) -> AsyncIterator[World]:
     """A world as its clients see it over HTTP, through the same client as a real cluster."""
     async with (
-        serve_world(behind, home, pace=pace),
-        real_world(kubeconfig=home / KUBECONFIG, watching=watching) as world,
+        serve_world(behind, state_directory, pace=pace),
+        real_world(kubeconfig=state_directory / KUBECONFIG, watching=watching) as world,
     ):
         yield world
 

@@ -1,4 +1,4 @@
-"""What can be compared of two answers to a write: what somebody spoke of, and who owns it."""
+"""What can be compared of two answers to a write: the written fields and their owners."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 import msgspec
 
 from tests.support.objects import DEPLOYMENT, a_definition
-from tests.support.write_sequences import GATE, Answer, Owner, Sequence, Step
+from tests.support.write_sequences import GATE, Answer, FieldOwner, Sequence, Step
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.sandbox.ownership.compare import collect_all_fields, is_atomic_value
 from tidegate.sandbox.ownership.fields import (
@@ -36,11 +36,11 @@ def shape_for(kind: Kind) -> Shape:
     return shape
 
 
-def owners_of(written: Json) -> list[Owner]:
+def owners_of(written: Json) -> list[FieldOwner]:
     """Managed fields, as a server wrote them, in a form that can be compared."""
     entries = [_as_body(entry) for entry in written] if isinstance(written, list) else []
     return [
-        Owner(
+        FieldOwner(
             manager=str(entry.get("manager", "")),
             operation=str(entry["operation"]),
             subresource=str(entry.get("subresource", "")),
@@ -77,7 +77,7 @@ def _said(step: Step) -> list[Json]:
 
 
 def narrowed(answer: Answer, spoken: FieldSet, shape: Shape) -> Answer:
-    """The answer as far as somebody spoke of it: not the defaults of a server."""
+    """The answer without fields that only server defaults set."""
     owners = [
         msgspec.structs.replace(owner, fields=to_fields_v1(parse_fields_v1(owner.fields) & spoken))
         for owner in answer.owners
@@ -91,7 +91,7 @@ def narrowed(answer: Answer, spoken: FieldSet, shape: Shape) -> Answer:
     )
 
 
-def _by_name(owner: Owner) -> tuple[str, str, str]:
+def _by_name(owner: FieldOwner) -> tuple[str, str, str]:
     return owner.manager, owner.operation, owner.subresource
 
 

@@ -32,7 +32,7 @@ class Record(Protocol):
         """What was written since the mark."""
         ...
 
-    async def deeds(self) -> list[str]:
+    async def changes(self) -> list[str]:
         """What was done to objects since the mark, in order: `create pods/web`.
 
         Statuses do not count, nor do the objects that rollouts keep for themselves.
@@ -41,7 +41,7 @@ class Record(Protocol):
 
 
 class StoreRecord:
-    """Whatever a sandbox stores gets a version of its own, whoever wrote it."""
+    """Each stored object gets its own version, whichever client writes it."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._store = sandbox.clusters[""].server.store
@@ -60,7 +60,7 @@ class StoreRecord:
         count = self._store.version - self._version
         return changed or ["something that is gone"] * count
 
-    async def deeds(self) -> list[str]:
+    async def changes(self) -> list[str]:
         events = [
             (event.stored.version, resource.plural, event)
             for resource, table in self._store.list_tables()
@@ -71,9 +71,9 @@ class StoreRecord:
             for _, plural, event in sorted(events, key=lambda item: item[0])
         )
         return [
-            f"{deed} {plural}/{ref.name}"
-            for deed, plural, ref in messages
-            if deed and OWN_PLACE not in (ref.namespace, ref.name) and ref.name not in BROUGHT
+            f"{change} {plural}/{ref.name}"
+            for change, plural, ref in messages
+            if change and OWN_PLACE not in (ref.namespace, ref.name) and ref.name not in BROUGHT
         ]
 
 
@@ -108,7 +108,7 @@ class AuditRecord:
         names = [_name(entry) for entry in read_audit(self._log) if _is_ours(entry)]
         return names[names.index(first) + 1 : names.index(last)]
 
-    async def deeds(self) -> list[str]:
+    async def changes(self) -> list[str]:
         first, last = self._last, await self._leave_mark()
         ours = [entry for entry in read_audit(self._log) if _is_ours(entry)]
         ours.sort(key=lambda entry: entry.request_received_timestamp)

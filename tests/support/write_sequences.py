@@ -24,7 +24,7 @@ MANAGERS = ("anna", "bert", "cleo")
 LONGEST = 12
 
 
-class Deed(StrEnum):
+class Operation(StrEnum):
     APPLY = "apply"
     CREATE = "create"
     REPLACE = "replace"
@@ -34,7 +34,7 @@ class Deed(StrEnum):
     DELETE = "delete"
 
 
-class Ended(StrEnum):
+class WriteOutcome(StrEnum):
     DONE = "done"
     CONFLICT = "conflict"
     INVALID = "invalid"
@@ -42,7 +42,7 @@ class Ended(StrEnum):
     EXISTS = "exists"
 
 
-class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
+class FieldOwner(msgspec.Struct, frozen=True, omit_defaults=True):
     """An entry of the managed fields, as far as it can be compared."""
 
     manager: str
@@ -53,18 +53,18 @@ class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a server made of a step; of the object, only what somebody spoke of."""
+    """What a server made of a step; of the object, only the written fields."""
 
-    ended: Ended
+    ended: WriteOutcome
     over: list[str] = msgspec.field(default_factory=list)
     """Conflicts as `manager field`, or the fields that are wrong."""
     is_new_version: bool = True
     body: Json = None
-    owners: list[Owner] = msgspec.field(default_factory=list)
+    owners: list[FieldOwner] = msgspec.field(default_factory=list)
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    deed: Deed
+    operation: Operation
     by: str = ""
     force: bool = False
     subresource: str = ""
@@ -91,7 +91,7 @@ def read_sequence(path: Path) -> Sequence:
 
 def _read_step(known: JsonObject) -> Step:
     return Step(
-        deed=Deed(str(known["deed"])),
+        operation=Operation(str(known["operation"])),
         by=str(known.get("by", "")),
         force=bool(known.get("force")),
         subresource=str(known.get("subresource", "")),
@@ -102,7 +102,7 @@ def _read_step(known: JsonObject) -> Step:
 
 def _read_answer(known: JsonObject) -> Answer:
     return Answer(
-        ended=Ended(str(known["ended"])),
+        ended=WriteOutcome(str(known["ended"])),
         over=[str(part) for part in _items_in(known.get("over", []))],
         is_new_version=bool(known.get("is_new_version", True)),
         body=known.get("body"),
@@ -110,8 +110,8 @@ def _read_answer(known: JsonObject) -> Answer:
     )
 
 
-def _read_owner(known: JsonObject) -> Owner:
-    return Owner(
+def _read_owner(known: JsonObject) -> FieldOwner:
+    return FieldOwner(
         manager=str(known["manager"]),
         operation=str(known["operation"]),
         subresource=str(known.get("subresource", "")),
@@ -151,32 +151,37 @@ def _sequence(kind: Kind, rng: Random, name: str) -> Sequence:
 
 
 def _first(kind: Kind, rng: Random) -> Step:
-    deed = rng.choice([Deed.APPLY, Deed.APPLY, Deed.CREATE])
-    return Step(deed, by=rng.choice(MANAGERS), body=_body(kind, rng, is_whole=True))
+    operation = rng.choice([Operation.APPLY, Operation.APPLY, Operation.CREATE])
+    return Step(operation, by=rng.choice(MANAGERS), body=_body(kind, rng, is_whole=True))
 
 
 def _step(kind: Kind, rng: Random) -> Step:
     by = rng.choice(MANAGERS)
-    deeds = [Deed.APPLY] * 10 + [Deed.REPLACE] * 3 + [Deed.MERGE] * 3 + [Deed.JSON] * 2
-    deed = rng.choice([*deeds, Deed.CREATE, Deed.DELETE])
-    match deed:
-        case Deed.DELETE:
-            return Step(deed)
-        case Deed.JSON:
-            return Step(deed, by=by, body=_json_patch(kind, rng))
-        case Deed.APPLY:
+    operations = (
+        [Operation.APPLY] * 10
+        + [Operation.REPLACE] * 3
+        + [Operation.MERGE] * 3
+        + [Operation.JSON] * 2
+    )
+    operation = rng.choice([*operations, Operation.CREATE, Operation.DELETE])
+    match operation:
+        case Operation.DELETE:
+            return Step(operation)
+        case Operation.JSON:
+            return Step(operation, by=by, body=_json_patch(kind, rng))
+        case Operation.APPLY:
             if kind == GATE and rng.random() < 0.2:
                 status: JsonObject = {"status": _some(rng, STATUS)}
                 force = rng.random() < 0.5
-                return Step(deed, by=by, force=force, subresource="status", body=status)
+                return Step(operation, by=by, force=force, subresource="status", body=status)
             body = _holed(_body(kind, rng, is_whole=True), rng, share=0.04)
-            return Step(deed, by=by, force=rng.random() < 0.4, body=body)
-        case Deed.CREATE:
-            return Step(deed, by=by, body=_body(kind, rng, is_whole=True))
-        case Deed.MERGE if kind == GATE and rng.random() < 0.2:
-            return Step(deed, by=by, subresource="status", body={"status": _some(rng, STATUS)})
-        case Deed.REPLACE | Deed.MERGE:
-            return Step(deed, by=by, body=_holed(_body(kind, rng, is_whole=False), rng))
+            return Step(operation, by=by, force=rng.random() < 0.4, body=body)
+        case Operation.CREATE:
+            return Step(operation, by=by, body=_body(kind, rng, is_whole=True))
+        case Operation.MERGE if kind == GATE and rng.random() < 0.2:
+            return Step(operation, by=by, subresource="status", body={"status": _some(rng, STATUS)})
+        case Operation.REPLACE | Operation.MERGE:
+            return Step(operation, by=by, body=_holed(_body(kind, rng, is_whole=False), rng))
 
 
 Menu = dict[str, Callable[[Random], Json]]

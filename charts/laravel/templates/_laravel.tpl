@@ -1,4 +1,4 @@
-{{/* The names that Laravel's own configuration reads. Takes: root, isEarly. */}}
+{{/* The variables that the configuration of Laravel reads. Takes: root, isEarly. */}}
 {{- define "laravel.env" -}}
 {{- include "php.databaseEnv" (dict "root" .root "names" (dict
   "host" "DB_HOST" "port" "DB_PORT" "name" "DB_DATABASE" "user" "DB_USERNAME" "password" "DB_PASSWORD")) }}
@@ -6,7 +6,7 @@
   "host" "REDIS_HOST" "port" "REDIS_PORT" "password" "REDIS_PASSWORD")) }}
 {{- end }}
 
-{{/* What follows from other values. config.data wins over it. */}}
+{{/* Values derived from other values. config.data takes precedence. */}}
 {{- define "laravel.config" -}}
 APP_ENV: production
 APP_DEBUG: "false"

@@ -3,7 +3,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* The name that all objects of a release begin with. */}}
+{{/* The name that all objects of a release start with. */}}
 {{- define "php.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
@@ -18,22 +18,22 @@
 {{- end }}
 
 {{/*
-The name of an object beside the application. Of a long name the beginning is cut, never the suffix.
-Takes: root, suffix, limit (63 if it is not there).
+The name of another object of the application. Only the part before the suffix is shortened.
+Takes: root, suffix, limit (default 63).
 */}}
 {{- define "php.suffixed" -}}
 {{- $room := sub (default 63 .limit) (len .suffix | add1) | int }}
 {{- printf "%s-%s" (include "php.fullname" .root | trunc $room | trimSuffix "-") .suffix }}
 {{- end }}
 
-{{/* What a selector matches. Takes: root, component. */}}
+{{/* The labels of a selector. Takes: root, component. */}}
 {{- define "php.selector" -}}
 app.kubernetes.io/name: {{ include "php.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* The labels of an object. Takes: root, component, version (the application's if it is not there). */}}
+{{/* The labels of an object. Takes: root, component, version (default: that of the application). */}}
 {{- define "php.labels" -}}
 {{- $version := .version | default .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- $own := dict
@@ -46,7 +46,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{/*
-The labels of a pod: no versions, so that a new version of the chart alone starts no pod anew.
+The labels of a pod, without versions, so that a new version of the chart alone restarts no pod.
 Takes: root, component.
 */}}
 {{- define "php.podLabels" -}}
@@ -54,7 +54,7 @@ Takes: root, component.
 {{- toYaml (merge dict $selector .root.Values.podLabels .root.Values.commonLabels) }}
 {{- end }}
 
-{{/* The image of a container. Takes: image, tag (what counts if the image has none). */}}
+{{/* The image of a container. Takes: image, tag (default tag of the image). */}}
 {{- define "php.image" -}}
 {{- if .image.digest }}
 {{- printf "%s@%s" .image.repository .image.digest }}
@@ -76,7 +76,7 @@ Takes: root, component.
 {{- include "php.suffixed" (dict "root" . "suffix" "config") }}
 {{- end }}
 
-{{/* The Secret of the application: one that exists, one that is made, or none. */}}
+{{/* The Secret of the application: an existing one, one of the chart, or none. */}}
 {{- define "php.secretName" -}}
 {{- if .Values.secret.existingSecret }}
 {{- .Values.secret.existingSecret }}
@@ -85,7 +85,7 @@ Takes: root, component.
 {{- end }}
 {{- end }}
 
-{{/* The Secret of the database: the operator makes it, or it is there already. */}}
+{{/* The Secret of the database: created by the operator, or an existing one. */}}
 {{- define "php.databaseSecretName" -}}
 {{- if .Values.database.external.host }}
 {{- .Values.database.external.existingSecret }}
@@ -98,7 +98,7 @@ Takes: root, component.
 {{- include "php.suffixed" (dict "root" . "suffix" "redis") }}
 {{- end }}
 
-{{/* The Secret that holds the password of Redis, or nothing if it has none. */}}
+{{/* The Secret with the password of Redis; empty if Redis has no password. */}}
 {{- define "php.redisSecretName" -}}
 {{- if .Values.redis.external.host }}
 {{- .Values.redis.external.existingSecret }}

@@ -1,4 +1,4 @@
-{{/* Takes: root, and what php.metadata takes beside a name and a wave. */}}
+{{/* Takes: root, and the arguments of php.metadata except name and wave. */}}
 {{- define "php.redisMetadata" -}}
 {{- include "php.metadata" (merge (dict
   "name" (include "php.redisName" .root) "component" "redis" "group" "redis"
@@ -16,7 +16,7 @@ data:
 {{- end }}
 {{- end }}
 
-{{/* In the wave of the Deployment: a claim that waits for its first consumer is bound by nobody else. */}}
+{{/* In the wave of the Deployment: only a pod binds a claim with WaitForFirstConsumer. */}}
 {{- define "php.redisClaim" -}}
 {{- with .Values.redis.persistence }}
 {{- if and (include "php.hasRedis" $) .enabled (not .existingClaim) }}
@@ -45,7 +45,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* Only pods of this release may talk to Redis. */}}
+{{/* Only pods of this release may connect to Redis. */}}
 {{- define "php.redisNetworkPolicy" -}}
 {{- if and (include "php.hasRedis" .) .Values.redis.networkPolicy.enabled }}
 apiVersion: networking.k8s.io/v1
@@ -168,7 +168,7 @@ volumes:
 {{- end }}
 {{- end }}
 
-{{/* Redis that is still reading its file answers, but not with PONG. */}}
+{{/* While Redis loads its file, it does not answer with PONG. */}}
 {{- define "php.redisPing" -}}
 exec:
   command: [sh, -c, redis-cli ping | grep -q PONG]

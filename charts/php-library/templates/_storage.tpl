@@ -1,6 +1,6 @@
 {{/*
 A claim for a volume.
-Takes what php.metadata takes, and: persistence (size, accessModes, storageClassName).
+Takes the arguments of php.metadata, and: persistence (size, accessModes, storageClassName).
 */}}
 {{- define "php.claim" -}}
 apiVersion: v1
@@ -21,7 +21,7 @@ spec:
 {{- include "php.suffixed" (dict "root" . "suffix" "uploads") }}
 {{- end }}
 
-{{/* In the wave of the Deployment: a claim that waits for its first consumer is bound by nobody else. */}}
+{{/* In the wave of the Deployment: only a pod binds a claim with WaitForFirstConsumer. */}}
 {{- define "php.uploadsClaim" -}}
 {{- with .Values.uploads }}
 {{- if and .enabled (not .existingClaim) }}

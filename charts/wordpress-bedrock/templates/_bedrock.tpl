@@ -1,4 +1,4 @@
-{{/* The names that Bedrock reads. WordPress takes host and port in one. Takes: root, isEarly. */}}
+{{/* The variables that Bedrock reads. WordPress has one for host and port. Takes: root, isEarly. */}}
 {{- define "bedrock.env" -}}
 {{- include "php.databaseEnv" (dict "root" .root "names" (dict
   "host" "DB_SERVER" "port" "DB_PORT" "name" "DB_NAME" "user" "DB_USER" "password" "DB_PASSWORD")) }}
@@ -8,7 +8,7 @@
   "host" "WP_REDIS_HOST" "port" "WP_REDIS_PORT" "password" "WP_REDIS_PASSWORD")) }}
 {{- end }}
 
-{{/* What follows from other values. config.data wins over it. */}}
+{{/* Values derived from other values. config.data takes precedence. */}}
 {{- define "bedrock.config" -}}
 {{- $home := include "bedrock.home" . | trimSuffix "/" -}}
 WP_ENV: production

@@ -1,4 +1,4 @@
-{{/* The names that templates of Yii 2 read, and the parts that DB_DSN is made of. Takes: root, isEarly. */}}
+{{/* The variables that templates of Yii 2 read, and the parts of DB_DSN. Takes: root, isEarly. */}}
 {{- define "yii2.env" -}}
 {{- include "php.databaseEnv" (dict "root" .root "names" (dict
   "host" "DB_HOST" "port" "DB_PORT" "name" "DB_NAME" "user" "DB_USERNAME" "password" "DB_PASSWORD")) }}
@@ -8,7 +8,7 @@
   "host" "REDIS_HOST" "port" "REDIS_PORT" "password" "REDIS_PASSWORD")) }}
 {{- end }}
 
-{{/* What follows from other values. config.data wins over it. */}}
+{{/* Values derived from other values. config.data takes precedence. */}}
 {{- define "yii2.config" -}}
 YII_ENV: prod
 YII_DEBUG: "false"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from functools import partial
 
 import msgspec
 
 from tidegate.clusters.reader import run_procedure
+from tidegate.clusters.session import user_identity
 from tidegate.engine.records.markers import build_approval
 from tidegate.engine.records.storage import (
     TIDEGATE_NAMESPACE,
@@ -19,10 +18,9 @@ from tidegate.engine.records.storage import (
     resource_name,
 )
 from tidegate.errors import ClusterError, Location, PlanError
-from tidegate.model.units.unit import UnitId
+from tidegate.model.text.names import unknown_name_error
 from tidegate.world.dispatcher import Dispatcher
-from tidegate.world.errors import error_from_outcome
-from tidegate.world.messages import is_error
+from tidegate.world.errors import raise_for_error
 from tidegate.world.one_shot import send_requests
 
 
@@ -44,18 +42,22 @@ class _RecordedUnit(msgspec.Struct, frozen=True):
 
 
 async def approve_units(
-    names: Iterable[str], world: Dispatcher, clusters: Iterable[str]
+    identities: Iterable[str], world: Dispatcher, clusters: Iterable[str]
 ) -> list[ApprovedUnit]:
     """Approve what rollouts are deploying of these units: all of them or none.
 
-    Raises PlanError if a name matches no unit, or if nothing of a unit waits for approval.
+    Raises PlanError if a unit has no rollout, or if nothing of a unit waits for approval.
     """
     recorded = [
         recorded_unit
         for cluster in clusters
         for recorded_unit in await _read_records(cluster, world)
     ]
-    selected = [recorded_unit for name in names for recorded_unit in _find_by_name(name, recorded)]
+    selected = [
+        recorded_unit
+        for identity in identities
+        for recorded_unit in _find_records(identity, recorded)
+    ]
     for recorded_unit in selected:
         _refuse_finished(recorded_unit)
     return [await _write_approval(recorded_unit, world) for recorded_unit in selected]
@@ -70,47 +72,32 @@ async def _read_records(cluster: str, world: Dispatcher) -> list[_RecordedUnit]:
     return [_RecordedUnit(name, cluster, read_head(live)) for name, live in heads.items()]
 
 
-def _find_by_name(name: str, recorded: Sequence[_RecordedUnit]) -> list[_RecordedUnit]:
-    """Return the units with this identity, or else with this name, one per cluster."""
-    exact = [
-        recorded_unit for recorded_unit in recorded if recorded_unit.unit == resource_name(name)
-    ]
-    by_name = [
-        recorded_unit
-        for recorded_unit in recorded
-        if recorded_unit.head.kin and name in _names(recorded_unit.head.kin.unit)
-    ]
+def _find_records(identity: str, recorded: Sequence[_RecordedUnit]) -> list[_RecordedUnit]:
+    """Return the records of the unit with this identity, one per cluster."""
     matches = [
-        _RecordedUnit(_marker(recorded_unit, name), recorded_unit.cluster, recorded_unit.head)
-        for recorded_unit in exact or by_name
+        _RecordedUnit(_name(recorded_unit, identity), recorded_unit.cluster, recorded_unit.head)
+        for recorded_unit in recorded
+        if recorded_unit.unit == resource_name(identity) or identity in _identities(recorded_unit)
     ]
     if not matches:
-        units = [
-            unit_name
-            for recorded_unit in recorded
-            if recorded_unit.head.kin
-            for unit_name in _names(recorded_unit.head.kin.unit)
-        ]
-        closest = get_close_matches(name, units, n=1)
-        hint = (
-            f"did you mean `{closest[0]}`?"
-            if closest
-            else "use an identifier from `tidegate units`"
-        )
-        raise PlanError("plan.named", f"no rollout of unit `{name}` found", hint=hint)
+        known = [name for recorded_unit in recorded for name in _identities(recorded_unit)]
+        make_error = partial(PlanError, "plan.named")
+        raise unknown_name_error(identity, known, make_error, noun="rollout of unit")
     if len({match.unit for match in matches}) > 1:
         ambiguous = ", ".join(f"`{match.unit}`" for match in matches)
-        hint = "use the full identifier"
-        raise PlanError("plan.named", f"`{name}` is ambiguous: {ambiguous}", hint=hint)
+        hint = "add the name of the cluster, as listed"
+        raise PlanError("plan.named", f"`{identity}` is ambiguous: {ambiguous}", hint=hint)
     return matches
 
 
-def _names(unit: UnitId) -> tuple[str, ...]:
-    return (unit.tracking_id, str(unit), f"{unit.namespace}/{unit.name}", unit.name)
+def _identities(recorded_unit: _RecordedUnit) -> tuple[str, ...]:
+    """Return the identity of a recorded unit, with and without its cluster; none if unknown."""
+    origin = recorded_unit.head.kin
+    return (origin.unit.tracking_id, origin.unit.qualified_name) if origin else ()
 
 
-def _marker(recorded_unit: _RecordedUnit, name: str) -> str:
-    return recorded_unit.head.kin.unit.tracking_id if recorded_unit.head.kin else name
+def _name(recorded_unit: _RecordedUnit, identity: str) -> str:
+    return recorded_unit.head.kin.unit.tracking_id if recorded_unit.head.kin else identity
 
 
 def _refuse_finished(recorded_unit: _RecordedUnit) -> None:
@@ -123,11 +110,7 @@ def _refuse_finished(recorded_unit: _RecordedUnit) -> None:
 
 
 async def _write_approval(recorded_unit: _RecordedUnit, world: Dispatcher) -> ApprovedUnit:
-    by = f"{getpass.getuser()}@{socket.gethostname()}"
-    write = build_approval(recorded_unit.unit, recorded_unit.head.text, by)
+    write = build_approval(recorded_unit.unit, recorded_unit.head.text, user_identity())
     (outcome,) = await send_requests(world, write, cluster=recorded_unit.cluster)
-    if is_error(outcome):
-        raise error_from_outcome(
-            outcome, "approving", location=Location(f"unit {recorded_unit.unit}")
-        )
+    raise_for_error(outcome, "approving", Location(f"unit {recorded_unit.unit}"))
     return ApprovedUnit(recorded_unit.unit, recorded_unit.cluster, recorded_unit.head.text)

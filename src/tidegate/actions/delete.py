@@ -8,12 +8,12 @@ import msgspec
 
 from tidegate.clusters.evaluator import prune_candidate
 from tidegate.clusters.journal import StoredJournal, delete_record, read_journal
-from tidegate.clusters.reader import get_objects, list_objects, object_body
+from tidegate.clusters.reader import ClusterReader
 from tidegate.clusters.session import Session
 from tidegate.errors import PlanError, TidegateError
 from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.objects import Ref
+from tidegate.model.k8s.objects import Ref, object_body
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import ItemAction, Plan, step_items
 from tidegate.model.units.semantics import TIDEGATE
@@ -29,6 +29,7 @@ from tidegate.removal.uninstall import is_installed, with_final_step
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult, render_notes
 from tidegate.workspace.workspace import Workspace
 from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.requests import Selection
 
 
 class Deletion(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,14 +187,10 @@ async def _find_live(
     manifests = (*desired.manifests, *desired.before_deletion)
     hooks = (manifest.ref for manifest in manifests if manifest.hook_policies is not None)
     unit = plan_unit(desired.unit)
-    cluster = unit.cluster
-    by_name = await get_objects(
-        world, {*entries, *(manifest.ref for manifest in manifests)}, cluster=cluster
-    )
-    by_kind = await list_objects(
-        world, ((ref.kind, ref.namespace) for ref in hooks), cluster=cluster
-    )
-    live_objects = {live.ref: live for live in (*by_name, *by_kind)}
+    reader = ClusterReader(world, unit.cluster)
+    by_name = await reader.get_many((*entries, *(manifest.ref for manifest in manifests)))
+    by_kind = await reader.list_all(Selection(ref.kind, ref.namespace) for ref in hooks)
+    live_objects = {live.ref: live for live in (*by_name.values(), *by_kind)}
     include_hooks = unit.policy.release is None
     candidates = (
         prune_candidate(object_body(live_objects[ref]), unit, hooks=include_hooks)

@@ -41,7 +41,13 @@ from tidegate.health.lua.messages import (
     encode_lua_request,
 )
 from tidegate.knowledge.reader import load_builtin_knowledge
-from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import (
+    get_mapping,
+    get_mappings,
+    get_text,
+    get_value,
+    object_kind,
+)
 from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.k8s.verdict import Verdict
 from tidegate.model.times import SECOND, Ms
@@ -224,7 +230,7 @@ def read_content(name: str) -> bytes:
 
 def _object_ref(document: Document) -> Ref:
     body = document.body
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     name = get_value(body, "metadata", "name")
     if not kind.name or not kind.version or not isinstance(name, str):
         problem = "not a Kubernetes object: apiVersion, kind or metadata.name is missing"
@@ -319,7 +325,7 @@ async def _run_test(lua: ScriptWorkers, test: _HealthTest, rules: LuaRules) -> S
         problem = "the file contains no object"
         raise DocumentError("documents.empty", problem, location=Location(path))
     body = documents[0].body
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     script = rules.find(kind.group, kind.name) or test.script
     encoded = msgspec.json.encode(body)
     question = LuaRequest(script.text, open_libs=True, now=current_time() // SECOND, body=encoded)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
 from tidegate.actions.sync import prepare_rollout, refuse_unsafe
 from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import get_objects, object_body
+from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
-from tidegate.errors import UsageError, sanitize
+from tidegate.errors import UsageError
 from tidegate.health.recorded_time import read_timestamp
 from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
-from tidegate.model.k8s.objects import ClusterRef, Json, Ref, versionless_key
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, Ref, object_body
 from tidegate.model.plans.plan import Plan, PlanItem, Step, step_items
 from tidegate.model.rollouts.names import step_name
+from tidegate.model.text.names import resolve_name
 from tidegate.model.views.jobs import JobRow
 from tidegate.plan.changes.rerun import affected_units, find_tasks, is_task, rerun
 from tidegate.planning.plan import PlanResult
@@ -45,25 +46,19 @@ async def list_jobs(session: Session, workspace: Workspace) -> list[JobRow]:
     """Return all Jobs and hooks, in plan order."""
     prepared = await prepare_rollout(workspace, session, (), keep_going=True)
     runs = find_tasks(prepared.plan_result.plan)
-    live_objects: dict[ClusterRef, dict[str, Json]] = {}
-    for cluster in dict.fromkeys(step.cluster for step, _ in runs):
-        refs = {
-            versionless_key(run_item.ref): run_item.ref
-            for step, run_item in runs
-            if step.cluster == cluster
-        }
-        for live in await get_objects(session.world, refs.values(), cluster=cluster):
-            live_objects[ClusterRef(cluster, refs[versionless_key(live.ref)])] = object_body(live)
+    cluster_refs = [ClusterRef(step.cluster, item.ref) for step, item in runs]
+    live_objects = await get_objects(session.world, cluster_refs)
     return [
-        _job_row(step, item, live_objects.get(ClusterRef(step.cluster, item.ref)))
-        for step, item in runs
+        _job_row(step, item, live_objects.get(cluster_ref))
+        for (step, item), cluster_ref in zip(runs, cluster_refs, strict=True)
     ]
 
 
-def _job_row(step: Step, item: PlanItem, live: dict[str, Json] | None) -> JobRow:
+def _job_row(step: Step, item: PlanItem, live_job: LiveObject | None) -> JobRow:
     row = JobRow(unit=step.unit, step=step_name(step), ref=item.ref, is_hook=item.hook is not None)
-    if live is None or item.ref.kind.name != "Job":
-        return row if live is None else replace(row, status="Exists")
+    if live_job is None or item.ref.kind.name != "Job":
+        return row if live_job is None else replace(row, status="Exists")
+    live = object_body(live_job)
     conditions = {
         get_text(condition, "type"): condition
         for condition in get_mappings(live, "status", "conditions")
@@ -102,21 +97,14 @@ async def plan_rerun(session: Session, workspace: Workspace, name: str) -> JobRe
 
 def _find_job(plan: Plan, name: str) -> tuple[Step, PlanItem]:
     """Return the Job or hook of this name, which may be prefixed with its namespace."""
-    runs = find_tasks(plan)
-    matches = [
-        (step, item)
-        for step, item in runs
-        if name in {item.ref.name, f"{item.ref.namespace}/{item.ref.name}", str(item.ref)}
-    ]
-    if not matches:
-        closest = get_close_matches(name, [item.ref.name for _, item in runs], n=1)
-        guess = f"did you mean `{closest[0]}`? " if closest else ""
-        problem = f"no Job or hook `{sanitize(name)}` found"
-        hint = f"{guess}list all with `tidegate jobs list`"
-        raise UsageError("usage.job", problem, hint=hint)
-    if len(matches) > 1:
-        names = ", ".join(f"{item.ref} of `{step.unit}`" for step, item in matches)
-        problem = f"name `{sanitize(name)}` is ambiguous: {names}"
-        hint = "use `Job NAMESPACE/NAME`, or select a unit with `--unit`"
-        raise UsageError("usage.job", problem, hint=hint)
-    return matches[0]
+    runs = (
+        ((*item.ref.names, f"{item.ref} of {step.unit}"), (step, item))
+        for step, item in find_tasks(plan)
+    )
+    return resolve_name(
+        name,
+        runs,
+        partial(UsageError, "usage.job"),
+        noun="Job or hook",
+        hint="list all with `tidegate jobs list`",
+    )

@@ -45,7 +45,11 @@ class RenderedPart(msgspec.Struct, frozen=True):
         """Errors that prevented rendering, in whole or in part."""
         if isinstance(self.result, RenderFailure):
             return self.result.errors
-        return tuple(missing_input.error for missing_input in self.result.missing_inputs)
+        return (
+            *(missing_input.error for missing_input in self.result.missing_inputs),
+            *(unknown.error for unknown in self.result.unknown_variables),
+            *self.result.refusals,
+        )
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
@@ -96,7 +100,7 @@ async def _render_request(request: LoadRequest, render_settings: RenderSettings)
     findings = workspace.findings
     if request.units:
         selected_members = [selected_member for _, selected_member in selected]
-        typo_findings = find_typos(selected_members, workspace.scan.root)
+        typo_findings = find_typos(selected_members, workspace.scan.locator)
         findings = tuple(dict.fromkeys((*workspace.findings_for(selected_members), *typo_findings)))
     findings_by_unit = workspace.findings_by_unit
     parts = (
@@ -112,7 +116,7 @@ async def _render_request(request: LoadRequest, render_settings: RenderSettings)
     duplicate_findings = (
         warning_from_error(error)
         for _, selected_member in selected
-        if not selected_member.unit.id.kind
+        if selected_member.unit.is_path
         for document in selected_member.documents
         for error in duplicate_errors(document)
     )

@@ -11,8 +11,9 @@ from tidegate.clusters.session import Session
 from tidegate.model.plans.plan import Plan
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
-from tidegate.planning.exclusions import apply_suspensions, with_drift_detection
+from tidegate.planning.exclusions import apply_suspensions
 from tidegate.planning.plan import PlanResult, PreparedRollout, make_plan
+from tidegate.planning.policies import with_drift_detection
 from tidegate.releases.history import has_releases
 from tidegate.removal.moved_releases import with_removals
 from tidegate.rollout.replan import regenerates_during_rollout

@@ -181,9 +181,7 @@ def _patch_verb(content_type: str) -> tuple[requests.Verb, requests.PatchType]:
 def _json_body(request: ApiRequest) -> bytes:
     """Return the body as JSON. Applies and manifests may be YAML."""
     if "protobuf" in request.content_type:
-        message = (
-            "this simulated cluster reads JSON and YAML, and no protobuf: apply a manifest instead"
-        )
+        message = "this simulated cluster does not support protobuf: apply a manifest instead"
         raise BadRequestError(415, "UnsupportedMediaType", message)
     is_yaml = request.content_type in (*APPLY_CONTENT_TYPES, *YAML_CONTENT_TYPES)
     if not is_yaml or request.body.lstrip()[:1] == b"{":

@@ -5,15 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text, get_value
+from tidegate.model.k8s.kinds import DEPLOYMENT, REPLICA_SET, STATEFUL_SET
 from tidegate.model.k8s.labels import format_selector
 from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject
 
 SCALE = "scale"
 SCALABLE_KINDS = frozenset(
     [
-        Kind("apps", "v1", "Deployment"),
-        Kind("apps", "v1", "ReplicaSet"),
-        Kind("apps", "v1", "StatefulSet"),
+        DEPLOYMENT,
+        REPLICA_SET,
+        STATEFUL_SET,
     ]
 )
 SCALE_KIND = Kind("autoscaling", "v1", "Scale")

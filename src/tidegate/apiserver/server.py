@@ -33,19 +33,19 @@ from tidegate.apiserver.requests import (
 from tidegate.apiserver.responses import ObjectEncoder, ObjectForm, encode_error_event, parse_accept
 from tidegate.apiserver.scale import SCALABLE_KINDS, SCALE, build_scale, patch_from_scale
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
-from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject
+from tidegate.model.k8s.kinds import CRD
+from tidegate.model.k8s.objects import Json, JsonObject, LiveObject
 from tidegate.world import messages
 from tidegate.world.requests import Discover, Get, List, Logs, RawGet, Selection, Verb, Watch, Write
 
 HOST = "127.0.0.1"
 JSON = "application/json"
-CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 NO_RESOURCE = "the server could not find the requested resource"
 WRITABLE_SUBRESOURCES = ("", "status", "binding", "finalize")
 """Subresources through which an object can be written; empty for the object itself."""
 UNSUPPORTED_SUBRESOURCES = {
-    name: f"containers are simulated here, and nothing runs in them: `{name}` is not served"
+    name: f"containers are simulated and run no programs: `{name}` is not supported"
     for name in ("exec", "attach", "portforward", "proxy")
 }
 MAX_BODY_SIZE = 16 * 1024 * 1024

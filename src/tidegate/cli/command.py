@@ -124,10 +124,10 @@ class LazyGroup(click.Group):
         """Return the command, or fail with the closest known name."""
         name = args[0] if args else ""
         if name and name not in self._names and not name.startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415 - only for a misspelt name
+            from tidegate.model.text.suggest import closest_match  # noqa: PLC0415 - rarely needed
 
-            matches = get_close_matches(name, self._names, n=1)
-            hint = f" Did you mean '{matches[0]}'?" if matches else ""
+            closest = closest_match(name, self._names)
+            hint = f" Did you mean '{closest}'?" if closest else ""
             ctx.fail(f"No such command '{name}'.{hint}")
         return super().resolve_command(ctx, args)
 

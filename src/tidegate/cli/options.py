@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_KUBE_VERSION = "v1.36.0"
 """Kubernetes version for charts without a cluster; a test compares it with the renderer."""
-INPUT_ERROR = 3
+INPUT_ERROR, INCOMPLETE = 3, 9
 """Exit code of invalid input."""
 _EXISTING_PATH = click.Path(exists=True, dir_okay=False)
 _VERSION_PATTERN = lazy_regex(r"v?\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
@@ -94,14 +94,16 @@ SET = click.option(
     "parameters",
     multiple=True,
     callback=_parse_pairs,
-    help="Set a chart value (NAME=VALUE). Repeatable.",
+    metavar="NAME=VALUE",
+    help="Set a chart value. Repeatable.",
 )
 SET_STRING = click.option(
     "--set-string",
     "string_parameters",
     multiple=True,
     callback=_parse_pairs,
-    help="Set a chart value as a string (NAME=VALUE). Repeatable.",
+    metavar="NAME=VALUE",
+    help="Set a chart value as a string. Repeatable.",
 )
 SET_FILE = click.option(
     "--set-file",
@@ -109,12 +111,13 @@ SET_FILE = click.option(
     multiple=True,
     callback=_parse_file_pairs,
     metavar="NAME=FILE",
-    help="Set a chart value from the contents of a file (NAME=FILE). Repeatable.",
+    help="Set a chart value from the contents of a file. Repeatable.",
 )
 TIMEOUT = click.option(
     "--timeout",
     default="",
     callback=_parse_duration,
+    metavar="DURATION",
     help="Stop cleanly after this time, for example 30m.",
 )
 OFFLINE = click.option(
@@ -135,6 +138,7 @@ REPO_MAP = click.option(
 )
 KUBE_VERSION = click.option(
     "--kube-version",
+    metavar="VERSION",
     default=DEFAULT_KUBE_VERSION,
     show_default=True,
     callback=_check_version,
@@ -152,7 +156,12 @@ API_VERSIONS = click.option(
 def until_option(default: str, help_text: str) -> Callable[[FC], FC]:
     """Return the option for the simulated duration."""
     return click.option(
-        "--until", default=default, show_default=True, callback=_parse_duration, help=help_text
+        "--until",
+        default=default,
+        show_default=True,
+        callback=_parse_duration,
+        metavar="DURATION",
+        help=help_text,
     )
 
 
@@ -252,6 +261,7 @@ class Flags(TypedDict, total=False):
     operator_defs: Path | None
     seed: int
     empty_cluster: bool
+    allow_incomplete: bool
     duration_range: bool
     start: Ms | None
     health_rules: Path | None
@@ -355,9 +365,19 @@ EVENTS = (
         metavar="KIND/NAME",
         help="Show Events of this object.",
     ),
-    click.option("--types", default="", help="Event types, separated by commas, such as Warning."),
     click.option(
-        "-n", "--namespace", "namespace_filter", default="", help="Show Events of this namespace."
+        "--types",
+        default="",
+        metavar="TYPES",
+        help="Event types, separated by commas, such as Warning.",
+    ),
+    click.option(
+        "-n",
+        "--namespace",
+        "namespace_filter",
+        default="",
+        metavar="NAMESPACE",
+        help="Show Events of this namespace.",
     ),
 )
 LOGS = (
@@ -366,6 +386,7 @@ LOGS = (
         type=click.IntRange(min=1),
         default=20,
         show_default=True,
+        metavar="LINES",
         help="Number of lines per container.",
     ),
     click.option("-f", "--follow", "follows", is_flag=True, help="Print logs as they are written."),
@@ -383,7 +404,7 @@ SELECTION = (
         "--unit",
         "units",
         multiple=True,
-        metavar="ID",
+        metavar="UNIT",
         help="Select this unit and the units that it creates. Repeatable.",
     ),
     click.option(
@@ -397,11 +418,15 @@ NAMESPACE = click.option(
     "--namespace",
     default="default",
     show_default=True,
+    metavar="NAMESPACE",
     help="Namespace for objects that do not set one.",
 )
 NAME_AND_NAMESPACE = (
     click.option(
-        "--name", default="", help="Name of the unit. Default: the name of the directory."
+        "--name",
+        default="",
+        metavar="NAME",
+        help="Name of the unit. Default: the name of the directory.",
     ),
     NAMESPACE,
 )
@@ -423,9 +448,13 @@ PLAIN_UNIT = (
         metavar="NAME=VALUE",
         help="Argo CD sync option for all objects, for example CreateNamespace=true. Repeatable.",
     ),
-    click.option("--as", "as_user", default="", help="User to impersonate."),
+    click.option("--as", "as_user", default="", metavar="USER", help="User to impersonate."),
     click.option(
-        "--as-group", "as_groups", multiple=True, help="Group to impersonate. Repeatable."
+        "--as-group",
+        "as_groups",
+        multiple=True,
+        metavar="GROUP",
+        help="Group to impersonate. Repeatable.",
     ),
     click.option(
         "--ignore-differences",
@@ -437,11 +466,12 @@ PLAIN_UNIT = (
     LOAD_ROOT,
 )
 CLUSTER = (
-    click.option("--kubeconfig", default=None, help="Path of the kubeconfig file."),
+    click.option("--kubeconfig", default=None, metavar="FILE", help="Path of the kubeconfig file."),
     click.option(
         "--context",
         default=None,
         shell_complete=complete_context,
+        metavar="NAME",
         help="Context of the kubeconfig.",
     ),
     click.option(
@@ -463,7 +493,7 @@ SIMULATED_CLUSTER = (
     click.option(
         "--operator-defs", type=EXISTING_FILE, help="File with additional operator definitions."
     ),
-    click.option("--seed", default=0, help="Random seed."),
+    click.option("--seed", default=0, metavar="N", help="Random seed."),
 )
 SIMULATION = (
     *SIMULATED_CLUSTER,
@@ -489,6 +519,13 @@ EMPTY_CLUSTER = (
         "--empty-cluster",
         is_flag=True,
         help="Start from an empty cluster, and list missing dependencies.",
+    ),
+)
+ALLOW_INCOMPLETE = (
+    click.option(
+        "--allow-incomplete",
+        is_flag=True,
+        help="Exit as if everything had been looked at, although parts of PATH are unknown.",
     ),
 )
 HEALTH = (
@@ -521,6 +558,7 @@ ROLLOUT_OUTPUT = (
         "--speed",
         type=click.FloatRange(min=0),
         default=None,
+        metavar="FACTOR",
         help="Speed of the simulated clock: 20 is 20 times real time, 0 is as fast as possible.",
     ),
     OUTPUT,

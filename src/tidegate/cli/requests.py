@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 
 import click
 from click.core import ParameterSource
+from msgspec.structs import replace
 
 from tidegate.cli.options import Flags
 from tidegate.cli.run_async import run_async
@@ -40,15 +41,19 @@ SIMULATION_FLAGS = ("scenario", "profile", "operator_defs", "seed", "speed")
 
 
 def with_workspace(
-    request: LoadRequest, flags: Flags, function: Callable[[Session, Workspace], Awaitable[ResultT]]
+    request: LoadRequest,
+    flags: Flags,
+    function: Callable[[Session, Workspace], Awaitable[ResultT]],
+    target: ClusterTargets | None = None,
 ) -> ResultT:
-    """Call a function with an open session and workspace, and close them."""
+    """Call a function with an open session and workspace, and close them.
+
+    By default the target is the one that the flags select.
+    """
+    target = target or cluster_targets(flags)
 
     async def call() -> ResultT:
-        async with open_workspace(request, cluster_targets(flags), render_settings(flags)) as (
-            session,
-            workspace,
-        ):
+        async with open_workspace(request, target, render_settings(flags)) as (session, workspace):
             return await function(session, workspace)
 
     return run_async(call())
@@ -62,6 +67,15 @@ def cluster_targets(flags: Flags) -> ClusterTargets:
         context=flags.get("context"),
         clusters=flags.get("clusters", ()),
         simulation=simulation_config(flags) if flags.get("sandbox") else None,
+        health_rules=flags.get("health_rules"),
+    )
+
+
+def static_targets(flags: Flags) -> ClusterTargets:
+    """Return empty clusters that are only read, for commands that need no cluster."""
+    return ClusterTargets(
+        clusters=flags.get("clusters", ()),
+        simulation=replace(simulation_config(flags), is_static=True),
         health_rules=flags.get("health_rules"),
     )
 

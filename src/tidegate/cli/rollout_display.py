@@ -20,7 +20,7 @@ from tidegate.cli.screen.screen import Screen
 from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import RolloutOutcome
-from tidegate.planning.dry_run import preflight_findings
+from tidegate.planning.refusals import preflight_findings
 from tidegate.report.rollout.explain import needs_explanation, rollout_explanation
 from tidegate.report.rollout.summary import NextCommands
 from tidegate.rollout.record import RecordingObserver, RunRecorder

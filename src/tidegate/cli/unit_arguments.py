@@ -57,11 +57,11 @@ def noun_group(
 
 def unknown_noun_message(argument: str, nouns: Sequence[str]) -> str:
     """Return the message for an unknown noun."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only for a misspelt name
+    from tidegate.model.text.suggest import closest_match  # noqa: PLC0415 - rarely needed
 
     names = [*nouns, *(short for short, noun in NOUN_ALIASES.items() if noun in nouns)]
-    matches = get_close_matches(argument, names, n=1)
-    hint = f" Did you mean '{matches[0]}'?" if matches else f" Use {', '.join(nouns)}."
+    closest = closest_match(argument, names)
+    hint = f" Did you mean '{closest}'?" if closest else f" Use {', '.join(nouns)}."
     return f"No such kind '{argument}'.{hint}"
 
 
@@ -85,13 +85,21 @@ REPOSITORY = click.option(
     help="Path of the repository. Default: the current directory.",
 )
 SELECTOR = (
-    click.option("-l", "--selector", "labels", default="", help="Select by labels, like kubectl."),
+    click.option(
+        "-l",
+        "--selector",
+        "labels",
+        default="",
+        metavar="LABELS",
+        help="Select by labels, like kubectl.",
+    ),
 )
 NAMESPACE_FILTER = click.option(
     "-n",
     "--namespace",
     "namespace_filter",
     default="",
+    metavar="NAMESPACE",
     help="Select only objects of this namespace.",
 )
 ALL = click.option("--all", "every", is_flag=True, help="Select all.")

@@ -11,14 +11,14 @@ from tidegate.errors import ClusterError, Location
 from tidegate.model.k8s.capabilities import read_kube_version
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.dispatcher import Dispatcher
-from tidegate.world.errors import error_from_outcome
-from tidegate.world.messages import NotServed, Outcome, RawResponse, is_error
+from tidegate.world.errors import raise_for_error
+from tidegate.world.messages import NotServed, Outcome, RawResponse
 from tidegate.world.one_shot import send_requests
-from tidegate.world.protocol import World
 from tidegate.world.requests import RawGet
 
 if TYPE_CHECKING:
     from tidegate.kube.access.context import KubeTarget
+    from tidegate.kube.world import KubeWorld
 
 
 Worker = Callable[[bytes], bytes]
@@ -34,11 +34,13 @@ async def open_world(
     kubeconfig: str | None = None,
     watch_timeout: Ms = WATCH_TIMEOUT,
     workers: Mapping[str, Worker] | None = None,
-) -> AsyncIterator[World]:
+    add_version: Callable[[str, str], None] | None = None,
+) -> AsyncIterator[KubeWorld]:
     """Open a World of real clusters, by cluster name.
 
     Each cluster must answer `/version`. Raises ClusterError if one does not.
-    `watch_timeout`: the requested duration of a watch.
+    `watch_timeout`: the requested duration of a watch; `add_version`: called with the name and the
+    version of each cluster.
     """
     from tidegate.kube.world import KubeWorld
 
@@ -51,7 +53,9 @@ async def open_world(
             (outcome,) = await send_requests(
                 Dispatcher(world), request, cluster=name, timeout=CONNECT_TIMEOUT
             )
-            _check_version(outcome, server=target.server, location=target.location)
+            version = _read_version(outcome, server=target.server, location=target.location)
+            if add_version is not None:
+                add_version(name, version)
         yield world
 
 
@@ -69,11 +73,15 @@ def context_names(kubeconfig: str | None) -> list[str]:
     return list_contexts(kubeconfig, os.environ)
 
 
-def _check_version(outcome: Outcome, *, server: str, location: Location) -> None:
-    """Raise ClusterError if the server cannot be reached or is not a Kubernetes API server."""
-    if is_error(outcome) and not isinstance(outcome, NotServed):
-        raise error_from_outcome(outcome, f"connecting to `{server}`", location=location)
-    if not (isinstance(outcome, RawResponse) and read_kube_version(outcome.body)):
+def _read_version(outcome: Outcome, *, server: str, location: Location) -> str:
+    """Return the version of a server.
+
+    Raises ClusterError if it cannot be reached or is not a Kubernetes API server.
+    """
+    raise_for_error(outcome, f"connecting to `{server}`", location, ignored=NotServed)
+    version = read_kube_version(outcome.body) if isinstance(outcome, RawResponse) else ""
+    if not version:
         problem = f"`{server}` is not a Kubernetes API server"
         hint = "check `server` of this cluster in the kubeconfig"
         raise ClusterError("cluster.foreign", problem, location=location, hint=hint)
+    return version

@@ -13,6 +13,7 @@ from tidegate.dialect.argo.options import FORCE, REPLACE, has_sync_option
 from tidegate.dialect.flux import metadata
 from tidegate.engine.evaluator import WritePayload
 from tidegate.errors import sanitize
+from tidegate.model.display import join_quoted
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.change import DiffAction, Difference
@@ -28,7 +29,6 @@ from tidegate.plan.diff.replace import compare_replacement, replacement_fingerpr
 from tidegate.workers.jq import Jq
 
 UNCHANGED = Difference(action=DiffAction.KEEP)
-MAX_LISTED = 3
 
 
 def find_difference(
@@ -68,9 +68,8 @@ def describe_overwritten_fields(
     if difference.action is DiffAction.KEEP:
         return ""
     paths = [field.path for field in difference.fields] or ["some fields"]
-    names = ", ".join(f"`{path}`" for path in paths[:MAX_LISTED])
-    more = f" and {len(paths) - MAX_LISTED} more" if len(paths) > MAX_LISTED else ""
-    return f"was changed by {sanitize(_last_writer(live, unit.policy.manager))}: {names}{more}"
+    names = join_quoted(paths)
+    return f"was changed by {sanitize(_last_writer(live, unit.policy.manager))}: {names}"
 
 
 def find_drift(

@@ -29,8 +29,8 @@ from tidegate.health.cel.rules import CEL_WORKER
 from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_LUA_RULES, LuaRules, read_lua_verdict
 from tidegate.health.readiness_timeout import termination_timeout
-from tidegate.model.k8s.json_fields import get_list, get_text
-from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.k8s.json_fields import get_list, object_ref
+from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.change import DiffAction, mask_fields
 from tidegate.model.plans.drift import ObjectDrift
@@ -207,8 +207,7 @@ def prune_candidate(
     ownership = read_live_ownership(body, unit)
     if ownership is None or ownership.is_post_delete or (ownership.is_hook and not hooks):
         return None
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-    ref = Ref(kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name"))
+    ref = object_ref(body)
     scope = unit.policy.project_scope
     if scope is not None and check_object(scope, ref, namespaced=bool(ref.namespace)):
         return None

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.clusters.reader import get_objects, object_body, run_procedure
+from tidegate.clusters.reader import ClusterReader, run_procedure
 from tidegate.clusters.session import Session
 from tidegate.dialect.ownership.live import read_live_ownership
 from tidegate.engine.cluster.contents import TRANSIENT_RESOURCES
 from tidegate.engine.records.heartbeat import lease_ref
 from tidegate.engine.records.markers import approval_ref, suspension_ref
 from tidegate.engine.records.record import UnitRecord
-from tidegate.engine.records.storage import PAGE_SIZE, SECRET, UNIT_LABEL, label_value, read_head
+from tidegate.engine.records.storage import PAGE_SIZE, UNIT_LABEL, label_value, read_head
 from tidegate.errors import ClusterError, Location
-from tidegate.model.k8s.objects import Kind, LiveObject, Ref
+from tidegate.model.k8s.kinds import SECRET
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref, object_body
 from tidegate.model.plans.plan import PlannedUnit
 from tidegate.model.rollouts.journal import Journal, UnitOrigin
 from tidegate.model.units.unit import Unit
 from tidegate.plan.build.build import plan_unit
 from tidegate.world.dispatcher import Dispatcher
-from tidegate.world.errors import error_from_outcome
-from tidegate.world.messages import Conflict, ListPage, NotFound, is_error
+from tidegate.world.errors import raise_for_error
+from tidegate.world.messages import Conflict, NotFound
 from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import List, Selection, Verb, View, Write
+from tidegate.world.requests import Selection, Verb, View, Write
 
 
 class StoredJournal(msgspec.Struct, frozen=True):
@@ -53,10 +54,7 @@ async def read_journal(unit: PlannedUnit, world: Dispatcher) -> StoredJournal:
     """Return the journal of a planned unit. Raises ClusterError."""
     record = UnitRecord(unit.id.tracking_id, unit.cluster)
     outcome = await run_procedure(record.read(world.now), world)
-    if outcome is not None and is_error(outcome):
-        raise error_from_outcome(
-            outcome, "reading the journal", location=Location(f"unit {unit.id}")
-        )
+    raise_for_error(outcome, "reading the journal", Location(f"unit {unit.id}"))
     return StoredJournal(unit, record.to_journal(), record.secret_refs, record.holder)
 
 
@@ -66,19 +64,17 @@ async def delete_record(unit: PlannedUnit, world: Dispatcher) -> bool:
     A holder without a heartbeat is dead. A Secret that changes in between is kept: another
     process uses it.
     """
-    stored = await read_journal(unit, world)
-    holder = (lease_ref(stored.holder),) if stored.holder else ()
-    if await get_objects(world, holder, cluster=unit.cluster):
+    stored, reader = await read_journal(unit, world), ClusterReader(world, unit.cluster)
+    if stored.holder and await reader.get(lease_ref(stored.holder)):
         return False
     tracking_id = unit.id.tracking_id
     refs = (*stored.secrets, approval_ref(tracking_id), suspension_ref(tracking_id))
-    for live in await get_objects(world, refs, cluster=unit.cluster):
+    for live in (await reader.get_many(refs)).values():
         (outcome,) = await send_requests(world, _delete_request(live), cluster=unit.cluster)
         if isinstance(outcome, Conflict):
             return False
-        if is_error(outcome) and not isinstance(outcome, NotFound):
-            location = Location(f"unit {unit.id}")
-            raise error_from_outcome(outcome, "deleting the journal", location=location)
+        location = Location(f"unit {unit.id}")
+        raise_for_error(outcome, "deleting the journal", location, ignored=NotFound)
     return True
 
 
@@ -100,14 +96,12 @@ async def rebuild_journal(unit: PlannedUnit, session: Session) -> RebuiltJournal
     refs, unlisted = await _find_owned_objects(unit, session)
     for live in old:
         (outcome,) = await send_requests(world, _delete_request(live), cluster=unit.cluster)
-        if is_error(outcome) and not isinstance(outcome, NotFound):
-            raise error_from_outcome(outcome, "deleting the journal", location=location)
+        raise_for_error(outcome, "deleting the journal", location, ignored=NotFound)
     if unit.parent is not None:
         record.origin = UnitOrigin.from_policy(unit.id, unit.parent, unit.policy)
     record.register_objects("", refs, digest="", source=unit.source, now=world.now())
     write_outcome = await run_procedure(record.write(world.now), world)
-    if write_outcome is not None and is_error(write_outcome):
-        raise error_from_outcome(write_outcome, "writing the journal", location=location)
+    raise_for_error(write_outcome, "writing the journal", location)
     return RebuiltJournal(unit, refs, unlisted)
 
 
@@ -115,11 +109,10 @@ async def _list_record_secrets(record: UnitRecord, world: Dispatcher) -> list[Li
     """Return the Secrets of a record, complete or not: its head, and all parts by name."""
     label = f"{UNIT_LABEL}={label_value(record.unit)}"
     selection = Selection(SECRET, record.ref.namespace, label_selector=label)
-    (page,) = await send_requests(world, List(selection), cluster=record.cluster)
-    if is_error(page):
-        raise error_from_outcome(page, "reading the journal", location=Location(str(record.ref)))
-    name, items = record.ref.name, page.items if isinstance(page, ListPage) else ()
-    return [live for live in items if f"{live.ref.name}.".startswith(f"{name}.")]
+    secrets = await ClusterReader(world, record.cluster).list_all(
+        (selection,), "reading the journal"
+    )
+    return [live for live in secrets if f"{live.ref.name}.".startswith(f"{record.ref.name}.")]
 
 
 async def _reject_active_rollout(
@@ -130,7 +123,7 @@ async def _reject_active_rollout(
             holder = read_head(live).holder
         except ClusterError:
             continue  # the damaged record to be rebuilt
-        if holder and await get_objects(world, (lease_ref(holder),), cluster=unit.cluster):
+        if holder and await ClusterReader(world, unit.cluster).get(lease_ref(holder)):
             problem = f"`{holder}` is rolling out the unit and uses its journal"
             hint = "wait until the rollout has finished, or stop it"
             raise ClusterError(
@@ -149,26 +142,15 @@ async def _find_owned_objects(
     owned: set[Ref] = set()
     unlisted: list[str] = []
     for kind in kinds.values():
-        continue_token = ""
-        while True:
-            selection = Selection(kind, view=View.METADATA)
-            (page,) = await send_requests(
-                session.world, List(selection, PAGE_SIZE, continue_token), cluster=unit.cluster
-            )
-            if not isinstance(page, ListPage):
-                unlisted.append(str(kind))
-                break
-            ownerships = (
-                (live.ref, read_live_ownership(object_body(live), unit)) for live in page.items
-            )
-            owned.update(
-                ref
-                for ref, ownership in ownerships
-                if ownership is not None and not ownership.is_hook
-            )
-            continue_token = page.continue_token
-            if not continue_token:
-                break
+        selection = Selection(kind, view=View.METADATA)
+        listing = await session.reader(unit.cluster).list_each((selection,), page_size=PAGE_SIZE)
+        unlisted += [str(kind)] if listing.errors else []
+        ownerships = (
+            (live.ref, read_live_ownership(object_body(live), unit)) for live in listing.items
+        )
+        owned.update(
+            ref for ref, ownership in ownerships if ownership is not None and not ownership.is_hook
+        )
     return tuple(sorted(owned)), tuple(unlisted)
 
 

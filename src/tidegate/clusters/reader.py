@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure, ResultT
 from tidegate.errors import Location
-from tidegate.model.k8s.objects import Json, Kind, LiveObject, Ref, with_served_version
-from tidegate.model.times import SECOND, Ms
+from tidegate.model.k8s.kinds import APPLICATION, SECRET
+from tidegate.model.k8s.objects import (
+    ClusterRef,
+    Json,
+    Kind,
+    LiveObject,
+    Ref,
+    object_body,
+    with_served_version,
+)
+from tidegate.model.times import Ms
+from tidegate.model.units.identity import ImpersonatedUser
 from tidegate.world.dispatcher import Dispatcher
-from tidegate.world.errors import error_from_outcome
+from tidegate.world.errors import raise_for_error
 from tidegate.world.messages import (
     ApiResources,
+    ErrorOutcome,
+    Forbidden,
     ListPage,
     NotFound,
     NotServed,
@@ -23,55 +36,169 @@ from tidegate.world.messages import (
     is_error,
 )
 from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import Discover, Get, List, Selection
+from tidegate.world.requests import MAX_DISCOVERY_AGE, Discover, Get, List, Request, Selection
 
 LIST_QUERIES = {
     "AppProject": (Kind("argoproj.io", "v1alpha1", "AppProject"), ""),
-    "Application": (Kind("argoproj.io", "v1alpha1", "Application"), ""),
-    "Secret": (Kind("", "v1", "Secret"), "argocd.argoproj.io/secret-type=cluster"),
+    "Application": (APPLICATION, ""),
+    "Secret": (SECRET, "argocd.argoproj.io/secret-type=cluster"),
 }
 ABSENT = NotFound | NotServed
-MAX_DISCOVERY_AGE = Ms(10 * SECOND)
-"""Age of a discovery that is recent enough to choose the version of a kind."""
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The objects of selections, and the errors of those that could not be listed.
+
+    A kind that the cluster does not serve has no objects, and no error.
+    """
+
+    pages: dict[Selection, list[LiveObject]] = msgspec.field(default_factory=dict)
+    errors: dict[Selection, ErrorOutcome] = msgspec.field(default_factory=dict)
+
+    @property
+    def items(self) -> list[LiveObject]:
+        """The objects of all selections."""
+        return [live for items in self.pages.values() for live in items]
+
+    def raise_errors(
+        self,
+        action: str,
+        location: Location | None = None,
+        *,
+        ignored: type[ErrorOutcome] | tuple[()] = (),
+    ) -> None:
+        """Raise ClusterError for the first error; by default at the kind of its selection."""
+        for selection, error in self.errors.items():
+            error_location = location or Location(selection.kind.name)
+            raise_for_error(error, action, error_location, ignored=ignored)
+
+
+class ClusterReader(msgspec.Struct, frozen=True):
+    """Reader of the live objects of one cluster."""
+
+    world: Dispatcher
+    cluster: str = ""
+    identity: ImpersonatedUser | None = None
+    timeout: Ms | None = None
+    """After how long a request without a response counts as failed; None for no limit."""
+
+    async def get(self, ref: Ref) -> LiveObject | None:
+        """Return a live object; None if it does not exist. Raises ClusterError."""
+        return (await self.get_many((ref,))).get(ref)
+
+    async def get_many(self, refs: Iterable[Ref]) -> dict[Ref, LiveObject]:
+        """Return the existing ones of these objects, in the same order. Raises ClusterError.
+
+        An object is the same in all versions of its kind: if its version is not served any more, it
+        is read in a served version.
+        """
+        requested = dict.fromkeys(refs)
+        if not requested:
+            return {}
+        (catalogue,) = await self._send(Discover(MAX_DISCOVERY_AGE))
+        kinds = catalogue.kinds if isinstance(catalogue, ApiResources) else ()
+        served = dict.fromkeys(served_kind.kind for served_kind in kinds)
+        resolved = {ref: with_served_version(ref, served) for ref in requested}
+        read_refs = dict.fromkeys(resolved.values())
+        outcomes = dict(zip(read_refs, await self._send(*map(Get, read_refs)), strict=True))
+        for ref, outcome in outcomes.items():
+            raise_for_error(outcome, "reading the object", Location(str(ref)), ignored=ABSENT)
+        live_objects = {
+            ref: outcome.live
+            for ref, outcome in outcomes.items()
+            if isinstance(outcome, Success) and outcome.live is not None
+        }
+        return {
+            ref: live_objects[read_ref]
+            for ref, read_ref in resolved.items()
+            if read_ref in live_objects
+        }
+
+    async def may_serve(self, kind: Kind) -> bool:
+        """Return whether the cluster serves a kind, or its kinds are not known."""
+        (catalogue,) = await self._send(Discover(MAX_DISCOVERY_AGE))
+        if not isinstance(catalogue, ApiResources):
+            return True
+        return any(served.kind == kind for served in catalogue.kinds)
+
+    async def find_absent(self, refs: Collection[Ref]) -> list[Ref]:
+        """Return those of the objects that do not exist. An object that cannot be read is none."""
+        outcomes = await self._send(*map(Get, refs))
+        return [ref for ref, outcome in zip(refs, outcomes, strict=True) if _is_absent(outcome)]
+
+    async def list_all(
+        self, selections: Iterable[Selection], action: str = "listing objects"
+    ) -> list[LiveObject]:
+        """Return all selected objects. Raises ClusterError."""
+        listing = await self.list_each(selections)
+        listing.raise_errors(action)
+        return listing.items
+
+    async def list_each(
+        self, selections: Iterable[Selection], *, limit: int = 0, page_size: int = 0
+    ) -> Listing:
+        """List each selection: at most `limit` objects, or all in pages of `page_size`."""
+        listing = Listing()
+        requests = [List(selection, limit or page_size) for selection in dict.fromkeys(selections)]
+        while requests:
+            following: list[List] = []
+            outcomes = await self._send(*requests)
+            for request, outcome in zip(requests, outcomes, strict=True):
+                if isinstance(outcome, ListPage):
+                    listing.pages.setdefault(request.selection, []).extend(outcome.items)
+                    if page_size and outcome.continue_token:
+                        following.append(replace(request, continue_token=outcome.continue_token))
+                elif is_error(outcome) and not _is_absent(outcome):
+                    listing.errors[request.selection] = outcome
+            requests = following
+        return listing
+
+    async def list_in(
+        self, namespaces: Mapping[Selection, Iterable[str]], *, page_size: int = 0
+    ) -> Listing:
+        """List each selection; if its kind may not be listed everywhere, in these namespaces."""
+        listing = await self.list_each(namespaces, page_size=page_size)
+        forbidden = [
+            selection for selection, error in listing.errors.items() if isinstance(error, Forbidden)
+        ]
+        narrowed = await self.list_each(
+            (
+                replace(selection, namespace=namespace)
+                for selection in forbidden
+                for namespace in namespaces[selection]
+            ),
+            page_size=page_size,
+        )
+        for selection in forbidden:
+            del listing.errors[selection]
+        return Listing(listing.pages | narrowed.pages, listing.errors | narrowed.errors)
+
+    async def _send(self, *requests: Request) -> tuple[Outcome, ...]:
+        return await send_requests(
+            self.world,
+            *requests,
+            cluster=self.cluster,
+            identity=self.identity,
+            timeout=self.timeout,
+        )
+
+
+def _is_absent(outcome: Outcome) -> bool:
+    return isinstance(outcome, NotFound | NotServed)
 
 
 async def get_objects(
-    world: Dispatcher, refs: Iterable[Ref], *, cluster: str = ""
-) -> list[LiveObject]:
-    """Return the live ones of these objects, in the same order. Raises ClusterError.
-
-    An object is the same in all versions of its kind: if its version is not served any more, it is
-    read in a served version.
-    """
-    (catalogue,) = await send_requests(world, Discover(MAX_DISCOVERY_AGE), cluster=cluster)
-    kinds = catalogue.kinds if isinstance(catalogue, ApiResources) else ()
-    served = dict.fromkeys(served_kind.kind for served_kind in kinds)
-    requested = dict.fromkeys(with_served_version(ref, served) for ref in refs)
-    outcomes = await send_requests(world, *map(Get, requested), cluster=cluster)
-    objects = []
-    for ref, outcome in zip(requested, outcomes, strict=True):
-        if isinstance(outcome, Success) and outcome.live is not None:
-            objects.append(outcome.live)
-        elif is_error(outcome) and not isinstance(outcome, ABSENT):
-            location = Location(str(ref))
-            raise error_from_outcome(outcome, "reading the object", location=location)
-    return objects
-
-
-async def list_objects(
-    world: Dispatcher, kind_namespaces: Iterable[tuple[Kind, str]], *, cluster: str = ""
-) -> list[LiveObject]:
-    """Return all objects of these kinds in these namespaces. Raises ClusterError."""
-    selections = [Selection(*pair) for pair in dict.fromkeys(kind_namespaces)]
-    outcomes = await send_requests(world, *map(List, selections), cluster=cluster)
-    objects: list[LiveObject] = []
-    for selection, outcome in zip(selections, outcomes, strict=True):
-        if isinstance(outcome, ListPage):
-            objects += outcome.items
-        elif is_error(outcome) and not isinstance(outcome, NotServed):
-            location = Location(selection.kind.name)
-            raise error_from_outcome(outcome, "listing objects", location=location)
-    return objects
+    world: Dispatcher, cluster_refs: Iterable[ClusterRef]
+) -> dict[ClusterRef, LiveObject]:
+    """Return the existing ones of these objects, each from its cluster. Raises ClusterError."""
+    refs_by_cluster: dict[str, list[Ref]] = {}
+    for cluster_ref in cluster_refs:
+        refs_by_cluster.setdefault(cluster_ref.cluster, []).append(cluster_ref.ref)
+    return {
+        ClusterRef(cluster, ref): live
+        for cluster, refs in refs_by_cluster.items()
+        for ref, live in (await ClusterReader(world, cluster).get_many(refs)).items()
+    }
 
 
 async def list_argocd_objects(
@@ -82,20 +209,14 @@ async def list_argocd_objects(
     None if they may not be listed, or the cluster does not answer.
     """
     listed_kind, labels = LIST_QUERIES[kind]
-    (outcome,) = await send_requests(
-        world, List(Selection(listed_kind, namespace, label_selector=labels)), cluster=cluster
-    )
-    if isinstance(outcome, NotServed):
+    selection = Selection(listed_kind, namespace, label_selector=labels)
+    reader = ClusterReader(world, cluster)
+    if not await reader.may_serve(listed_kind):
         return {}
-    items = outcome.items if isinstance(outcome, ListPage) else None
-    return None if items is None else {live.ref.name: object_body(live) for live in items}
-
-
-def object_body(live: LiveObject) -> dict[str, Json]:
-    """Return the body with apiVersion and kind, which items of a list do not have."""
-    body: dict[str, Json] = msgspec.json.decode(live.body)
-    kind = live.ref.kind
-    return {"apiVersion": kind.api_version, "kind": kind.name, **body}
+    listing = await reader.list_each((selection,))
+    if listing.errors:
+        return None
+    return {live.ref.name: object_body(live) for live in listing.items}
 
 
 async def run_procedure(procedure: Procedure[ResultT], world: Dispatcher) -> ResultT:

@@ -6,6 +6,8 @@ async with open_session(targets, render_settings) as session:
 
 from __future__ import annotations
 
+import asyncio
+import getpass
 import os
 import secrets
 import socket
@@ -19,7 +21,7 @@ from msgspec.structs import replace
 from tidegate.clusters.connect import Worker, find_target, open_world
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.clusters.pace import PacedWorld
-from tidegate.clusters.reader import MAX_DISCOVERY_AGE
+from tidegate.clusters.reader import ClusterReader
 from tidegate.clusters.sandboxes import (
     CONTEXT,
     SimulationConfig,
@@ -53,7 +55,7 @@ from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import ApiResources, RawResponse
 from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
-from tidegate.world.requests import Discover, RawGet
+from tidegate.world.requests import MAX_DISCOVERY_AGE, Discover, RawGet
 from tidegate.world.resilient import ResilientWorld
 
 UNREACHABLE_CODES = frozenset(
@@ -135,7 +137,9 @@ class Session(msgspec.Struct):
     declared_clusters: frozenset[str] = frozenset()
     """Clusters that are declared in Git, whether or not a Secret exists."""
     _kinds: dict[str, tuple[ServedKind, ...]] = msgspec.field(default_factory=dict)
-    _versions: dict[str, str] = msgspec.field(default_factory=dict)
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
+    """By cluster, its Kubernetes version, as far as it is known."""
+    _kinds_lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
     @classmethod
     def from_world(
@@ -197,23 +201,28 @@ class Session(msgspec.Struct):
             self.evaluator, scripts=LuaRules.from_scripts({**scripts.named, **existing}.items())
         )
 
+    def reader(self, cluster: str = "") -> ClusterReader:
+        """Return the reader of the live objects of a cluster."""
+        return ClusterReader(self.world, cluster)
+
     async def kinds(self, cluster: str = "") -> tuple[ServedKind, ...]:
         """Return the kinds that a cluster serves, as first discovered."""
-        if cluster not in self._kinds:
-            (outcome,) = await send_requests(
-                self.world, Discover(MAX_DISCOVERY_AGE), cluster=cluster
-            )
-            self._kinds[cluster] = outcome.kinds if isinstance(outcome, ApiResources) else ()
-        return self._kinds[cluster]
+        async with self._kinds_lock:  # many units are rendered at once
+            if cluster not in self._kinds:
+                (outcome,) = await send_requests(
+                    self.world, Discover(MAX_DISCOVERY_AGE), cluster=cluster
+                )
+                self._kinds[cluster] = outcome.kinds if isinstance(outcome, ApiResources) else ()
+            return self._kinds[cluster]
 
     async def capabilities(self, cluster: str = "") -> Capabilities:
         """Return the cluster's capabilities as charts see them."""
-        if cluster not in self._versions:
+        if cluster not in self.versions:
             (outcome,) = await send_requests(self.world, RawGet("/version"), cluster=cluster)
             text = outcome.body if isinstance(outcome, RawResponse) else b""
-            self._versions[cluster] = read_kube_version(text)
+            self.versions[cluster] = read_kube_version(text)
         served = api_version_names(served_kind.kind for served_kind in await self.kinds(cluster))
-        return Capabilities(self._versions[cluster], served)
+        return Capabilities(self.versions[cluster], served)
 
 
 @asynccontextmanager
@@ -234,7 +243,7 @@ async def open_session(
         cel = await stack.enter_async_context(cel_workers()) if is_cel_installed() else None
         if cel is not None:
             workers[CEL_WORKER] = cel
-        world = await stack.enter_async_context(_open_world(targets, workers))
+        world, versions = await stack.enter_async_context(_open_world(targets, workers))
         evaluator = build_evaluator(targets.simulation, scripts)
         if cel is not None:
             evaluator = replace(
@@ -246,18 +255,29 @@ async def open_session(
             render_settings = replace(
                 render_settings, worker_pool=await stack.enter_async_context(worker_pool)
             )
-        yield Session.from_world(world, evaluator, render_settings, targets, cel)
+        session = Session.from_world(world, evaluator, render_settings, targets, cel)
+        session.versions.update(versions)
+        yield session
 
 
 @asynccontextmanager
-async def _open_world(targets: ClusterTargets, workers: dict[str, Worker]) -> AsyncIterator[World]:
+async def _open_world(
+    targets: ClusterTargets, workers: dict[str, Worker]
+) -> AsyncIterator[tuple[World, Mapping[str, str]]]:
+    """Open the World of the targets, with the known versions of its clusters."""
     if targets.simulation is not None:
-        yield build_sandbox(targets.simulation, workers, clusters=targets.contexts)
+        yield build_sandbox(targets.simulation, workers, clusters=targets.contexts), {}
         return
     with _suggest_sandbox():
         contexts = targets.contexts
-        async with open_world(contexts, kubeconfig=targets.kubeconfig, workers=workers) as world:
-            yield world
+        versions: dict[str, str] = {}
+        async with open_world(
+            contexts,
+            kubeconfig=targets.kubeconfig,
+            workers=workers,
+            add_version=versions.__setitem__,
+        ) as world:
+            yield world, versions
 
 
 @contextmanager
@@ -280,6 +300,11 @@ def build_evaluator(
     """Return an evaluator with all operator knowledge, without assumed kinds."""
     knowledge = load_knowledge(None) if simulation is None else read_knowledge_files(simulation)
     return DefaultEvaluator(Judge.from_rows(knowledge.rows), scripts)
+
+
+def user_identity() -> str:
+    """Return the user and the machine of this process, as author of records."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def holder_identity() -> str:

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.controllers.takeover import find_running_controllers
 from tidegate.dialect.controllers.known import CONTROLLERS, SOURCE_KINDS, is_paused_by_us
@@ -32,19 +31,17 @@ from tidegate.dialect.controllers.requests import (
     sync_response,
 )
 from tidegate.errors import ClusterError, Location, UsageError, WaitTimeoutError, sanitize
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject, object_body
 from tidegate.model.times import MINUTE, SECOND, Ms, format_duration
 from tidegate.model.units.unit import UnitId
 from tidegate.workspace.selection import SelectedResource
-from tidegate.world.errors import error_from_outcome
+from tidegate.world.errors import raise_for_error
 from tidegate.world.messages import (
-    Outcome,
     Response,
     Success,
     WatchEnded,
     WatchEvent,
     WatchEventType,
-    is_error,
 )
 from tidegate.world.one_shot import send_requests
 from tidegate.world.requests import PatchType, Selection, Verb, Watch, Write
@@ -130,14 +127,12 @@ async def get_live_resources(
     """Return the live resources. Raises ClusterError if one is missing or suspended."""
     live_resources = []
     for resource in resources:
-        live_objects = await get_objects(
-            session.world, (resource.cluster_ref.ref,), cluster=resource.id.cluster
-        )
-        if not live_objects:
+        live = await session.reader(resource.id.cluster).get(resource.cluster_ref.ref)
+        if live is None:
             problem = f"`{resource.id}` not found in the cluster"
             hint = "select its parent unit; list parents with `tidegate units`"
             raise ClusterError("cluster.unit", problem, location=resource.location, hint=hint)
-        live_resources.append(LiveUnitResource(resource.id, live_objects[0]))
+        live_resources.append(LiveUnitResource(resource.id, live))
     for live_resource in live_resources:
         if is_suspended(live_resource.body) and not is_paused_by_us(live_resource.body):
             raise suspended_error(live_resource.id)
@@ -291,10 +286,8 @@ async def sync_with_argocd(
     """
     print_line(f"► requesting sync of {application.id.namespace}/{application.id.name}")
     await refresh(application, session, hard=False, timeout=timeout or REQUEST_TIMEOUT)
-    (live,) = await get_objects(
-        session.world, (application.live.ref,), cluster=application.id.cluster
-    )
-    application = replace(application, live=live)
+    live = await session.reader(application.id.cluster).get(application.live.ref)
+    application = replace(application, live=live or application.live)
     if application.body.get("operation") is not None:
         problem = f"another operation of `{application.id}` is already in progress"
         raise ClusterError("cluster.controller-busy", problem, hint="wait until it has finished")
@@ -357,16 +350,11 @@ async def watch_object(
                 if isinstance(message, WatchEvent):
                     is_deleted = message.type is WatchEventType.DELETED
                     yield None if is_deleted else object_body(message.live)
-                elif isinstance(message, Response | WatchEnded) and message.outcome is not None:
-                    _raise_for_error(message.outcome, cluster_ref)
+                elif isinstance(message, Response | WatchEnded):
+                    location = Location(str(ref))
+                    raise_for_error(message.outcome, "watching the object", location)
     finally:
         client.cancel(request_id)
-
-
-def _raise_for_error(outcome: Outcome, cluster_ref: ClusterRef) -> None:
-    if is_error(outcome):
-        location = Location(str(cluster_ref.ref))
-        raise error_from_outcome(outcome, "watching the object", location=location)
 
 
 async def patch_object(
@@ -381,10 +369,6 @@ async def patch_object(
         manager=FIELD_MANAGER,
     )
     (outcome,) = await send_requests(session.world, write, cluster=cluster_ref.cluster)
-    if is_error(outcome):
-        raise error_from_outcome(
-            outcome,
-            "sending the request to the controller",
-            location=Location(str(cluster_ref.ref)),
-        )
+    location = Location(str(cluster_ref.ref))
+    raise_for_error(outcome, "sending the request to the controller", location)
     return outcome.live if isinstance(outcome, Success) else None

@@ -6,25 +6,23 @@ record            else: a ConfigMap of Tidegate next to the journal of the unit
 
 from __future__ import annotations
 
-import getpass
-import socket
 from collections.abc import Sequence
 
 import msgspec
 
-from tidegate.clusters.reader import get_objects
-from tidegate.clusters.session import Session
+from tidegate.clusters.session import Session, user_identity
 from tidegate.controllers.requests import LiveUnitResource, patch_object
 from tidegate.controllers.takeover import find_running_controllers
 from tidegate.dialect.controllers.requests import is_suspended, suspend_patch
 from tidegate.engine.records.markers import build_suspension, suspension_ref
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.errors import Location
-from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.k8s.kinds import NAMESPACE
+from tidegate.model.k8s.objects import Json, Ref
 from tidegate.model.units.unit import UnitId
 from tidegate.workspace.selection import SelectedResource
-from tidegate.world.errors import error_from_outcome
-from tidegate.world.messages import AlreadyExists, NotFound, is_error
+from tidegate.world.errors import raise_for_error
+from tidegate.world.messages import AlreadyExists, NotFound
 from tidegate.world.one_shot import send_requests
 from tidegate.world.requests import Request, Verb, Write
 
@@ -43,9 +41,8 @@ async def suspend(
     resource: SelectedResource, session: Session, *, suspended: bool
 ) -> SuspensionResult:
     """Suspend a unit or source, or resume it. Raises ClusterError."""
-    cluster = resource.id.cluster
-    live_objects = await get_objects(session.world, (resource.cluster_ref.ref,), cluster=cluster)
-    live_resource = LiveUnitResource(resource.id, live_objects[0]) if live_objects else None
+    live = await session.reader(resource.id.cluster).get(resource.cluster_ref.ref)
+    live_resource = None if live is None else LiveUnitResource(resource.id, live)
     if live_resource is not None:
         await patch_object(
             live_resource.cluster_ref, suspend_patch(live_resource.body, suspend=suspended), session
@@ -79,17 +76,13 @@ async def _write_record(unit_id: UnitId, session: Session, *, suspended: bool) -
     """Write the record of a suspension, or delete it."""
     location, tracking_id = Location(str(unit_id)), unit_id.tracking_id
     if not suspended:
-        (delete_outcome,) = await send_requests(
-            session.world, _delete_request(tracking_id), cluster=unit_id.cluster
-        )
-        if is_error(delete_outcome) and not isinstance(delete_outcome, NotFound):
-            raise error_from_outcome(delete_outcome, "resuming", location=location)
-        return
-    by = f"{getpass.getuser()}@{socket.gethostname()}"
-    for request in (_namespace_request(), build_suspension(tracking_id, by)):
+        request = _delete_request(tracking_id)
         (outcome,) = await send_requests(session.world, request, cluster=unit_id.cluster)
-        if is_error(outcome) and not isinstance(outcome, AlreadyExists):
-            raise error_from_outcome(outcome, "suspending", location=location)
+        raise_for_error(outcome, "resuming", location, ignored=NotFound)
+        return
+    for request in (_namespace_request(), build_suspension(tracking_id, user_identity())):
+        (outcome,) = await send_requests(session.world, request, cluster=unit_id.cluster)
+        raise_for_error(outcome, "suspending", location, ignored=AlreadyExists)
 
 
 def _delete_request(tracking_id: str) -> Request:
@@ -98,5 +91,5 @@ def _delete_request(tracking_id: str) -> Request:
 
 def _namespace_request() -> Request:
     body: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TIDEGATE_NAMESPACE}}
-    ref = Ref(Kind("", "v1", "Namespace"), "", TIDEGATE_NAMESPACE)
+    ref = Ref(NAMESPACE, "", TIDEGATE_NAMESPACE)
     return Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.clusters.reader import object_body
+from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.dialect.controllers.known import (
     CONTROLLERS,
@@ -28,32 +28,28 @@ from tidegate.dialect.controllers.known import (
     resume_patch,
     with_pause,
 )
-from tidegate.errors import ClusterError, Location, sanitize
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject
+from tidegate.errors import ClusterError, Location
+from tidegate.model.display import count_noun, join_quoted
+from tidegate.model.k8s.kinds import POD
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject, object_body
 from tidegate.model.plans.plan import Plan, PlanFragment, PlanItem, Step, digest_step
 from tidegate.model.units.unit import UnitId
 from tidegate.plan.build.items import digest_body
 from tidegate.planning.plan import PlanResult
 from tidegate.rollout.status_writer import UnitResource, find_unit_resources
-from tidegate.world.errors import error_from_outcome
+from tidegate.world.errors import raise_for_error
 from tidegate.world.messages import (
     Conflict,
     Forbidden,
-    ListPage,
     NotFound,
-    NotServed,
-    Success,
-    is_error,
 )
 from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import Get, List, PatchType, Request, Selection, Verb, Write
+from tidegate.world.requests import PatchType, Selection, Verb, Write
 
-POD = Kind("", "v1", "Pod")
 FIELD_MANAGER = "tidegate"
 POD_LIMIT = 10
 """Pods of a controller that are read."""
 MAX_ATTEMPTS = 3
-MAX_LISTED = 3
 TAKE_OVER_HINT = "pause it for these units with `--take-over`"
 NO_CONTROLLER_NOTE = "`--take-over`: no controller is running for these units, nothing to pause"
 
@@ -180,7 +176,7 @@ async def _pause(
     for resource, live in unpaused.values():
         await _set_paused(resource, live, session, is_paused=True)
     units = [*unpaused]
-    note = f"paused {_controller_titles(units)} for {_count_units(units)}"
+    note = f"paused {_controller_titles(units)} for {count_noun(len(units), 'unit')}"
     return (note,) if units else ()
 
 
@@ -197,7 +193,7 @@ async def resume_controllers(takeover: TakeoverResult, session: Session) -> tupl
         await _set_paused(resources[unit_id], live_objects[unit_id], session, is_paused=False)
     if not paused:
         return ("`--hand-back`: none of these units is paused",)
-    return (f"resumed {_controller_titles(paused)} for {_count_units(paused)}",)
+    return (f"resumed {_controller_titles(paused)} for {count_noun(len(paused), 'unit')}",)
 
 
 async def find_running_controllers(
@@ -208,24 +204,16 @@ async def find_running_controllers(
     notes: list[str] = []
     for cluster, kind in dict.fromkeys(cluster_kinds):
         controller = CONTROLLERS[kind]
-        requests = [
-            List(Selection(POD, label_selector=selector), limit=POD_LIMIT)
-            for selector in controller.selectors
-        ]
-        for outcome in await send_requests(session.world, *requests, cluster=cluster):
-            if isinstance(outcome, ListPage) and any(
-                is_running(object_body(pod)) for pod in outcome.items
-            ):
-                running.add((cluster, kind))
-            elif isinstance(outcome, Forbidden):
-                notes.append(
-                    f"cannot determine whether {controller.title} is running:"
-                    " listing pods is forbidden"
-                )
-            elif is_error(outcome):
-                raise error_from_outcome(
-                    outcome, f"listing the pods of {controller.title}", location=Location("pods")
-                )
+        selections = (Selection(POD, label_selector=label) for label in controller.selectors)
+        listing = await session.reader(cluster).list_each(selections, limit=POD_LIMIT)
+        action = f"listing the pods of {controller.title}"
+        listing.raise_errors(action, Location("pods"), ignored=Forbidden)
+        if any(is_running(object_body(pod)) for pod in listing.items):
+            running.add((cluster, kind))
+        if listing.errors:
+            notes.append(
+                f"cannot determine whether {controller.title} is running: listing pods is forbidden"
+            )
     return frozenset(running), tuple(dict.fromkeys(notes))
 
 
@@ -233,43 +221,34 @@ async def _get_live_resources(
     resources: Mapping[UnitId, UnitResource], session: Session
 ) -> dict[UnitId, LiveObject]:
     """Return the live ones of the unit resources."""
-    live_objects: dict[UnitId, LiveObject] = {}
-    by_cluster: dict[str, list[UnitId]] = {}
-    for unit_id, resource in resources.items():
-        by_cluster.setdefault(resource.cluster_ref.cluster, []).append(unit_id)
-    for cluster, units in by_cluster.items():
-        requests: list[Request] = [Get(resources[unit_id].cluster_ref.ref) for unit_id in units]
-        outcomes = await send_requests(session.world, *requests, cluster=cluster)
-        for unit_id, outcome in zip(units, outcomes, strict=True):
-            if isinstance(outcome, Success) and outcome.live is not None:
-                live_objects[unit_id] = outcome.live
-            elif is_error(outcome) and not isinstance(outcome, NotFound | NotServed):
-                raise error_from_outcome(
-                    outcome, "reading unit resources", location=Location(str(unit_id))
-                )
-    return {unit_id: live_objects[unit_id] for unit_id in resources if unit_id in live_objects}
+    cluster_refs = {unit_id: resource.cluster_ref for unit_id, resource in resources.items()}
+    live_objects = await get_objects(session.world, cluster_refs.values())
+    return {
+        unit_id: live_objects[cluster_ref]
+        for unit_id, cluster_ref in cluster_refs.items()
+        if cluster_ref in live_objects
+    }
 
 
 async def _set_paused(
     resource: UnitResource, live: LiveObject, session: Session, *, is_paused: bool
 ) -> None:
     """Pause or resume the controller of a unit; on a conflict, read the resource again."""
-    cluster_ref, world = resource.cluster_ref, session.world
+    cluster_ref = resource.cluster_ref
     for attempt in range(MAX_ATTEMPTS):
         (outcome,) = await send_requests(
-            world, _pause_request(resource, live, is_paused=is_paused), cluster=cluster_ref.cluster
+            session.world,
+            _pause_request(resource, live, is_paused=is_paused),
+            cluster=cluster_ref.cluster,
         )
         if isinstance(outcome, Conflict) and attempt < MAX_ATTEMPTS - 1:
-            (read_outcome,) = await send_requests(
-                world, Get(cluster_ref.ref), cluster=cluster_ref.cluster
-            )
-            if isinstance(read_outcome, Success) and read_outcome.live is not None:
-                live = read_outcome.live
-                continue
-            outcome = read_outcome
-        if is_error(outcome) and not isinstance(outcome, NotFound):
-            action = "pausing its controller" if is_paused else "resuming its controller"
-            raise error_from_outcome(outcome, action, location=Location(str(cluster_ref.ref)))
+            current = await session.reader(cluster_ref.cluster).get(cluster_ref.ref)
+            if current is None:
+                return
+            live = current
+            continue
+        action = "pausing its controller" if is_paused else "resuming its controller"
+        raise_for_error(outcome, action, Location(str(cluster_ref.ref)), ignored=NotFound)
         return
 
 
@@ -317,7 +296,7 @@ def _pause_in_step(step: Step, refs: set[ClusterRef]) -> Step:
 
 def _reject_busy(busy: list[UnitId]) -> None:
     if busy:
-        problem = f"{_controller_titles(busy)} is syncing {_join_units(busy)}"
+        problem = f"{_controller_titles(busy)} is syncing {join_quoted(busy)}"
         hint = "wait until the sync has finished, then run this command again"
         raise ClusterError(
             "cluster.controller-busy", problem, location=Location(str(busy[0])), hint=hint
@@ -327,7 +306,7 @@ def _reject_busy(busy: list[UnitId]) -> None:
 def _controller_running_error(
     units: list[UnitId], running: Iterable[tuple[str, str]], remedy: str
 ) -> ClusterError:
-    problem = f"{_controller_titles(units)} is running and manages {_join_units(units)}"
+    problem = f"{_controller_titles(units)} is running and manages {join_quoted(units)}"
     workloads = sorted({CONTROLLERS[kind].workload for _, kind in running})
     hint = f"{remedy}; or stop it with `kubectl scale {workloads[0]} --replicas=0` in its namespace"
     return ClusterError(
@@ -340,12 +319,3 @@ def _controller_titles(units: Iterable[UnitId]) -> str:
         CONTROLLERS[unit_id.kind] for unit_id in units
     )
     return " and ".join(controller.title for controller in controllers)
-
-
-def _join_units(units: list[UnitId]) -> str:
-    listed = ", ".join(f"`{sanitize(str(unit_id))}`" for unit_id in units[:MAX_LISTED])
-    return f"{listed} and {len(units) - MAX_LISTED} more" if len(units) > MAX_LISTED else listed
-
-
-def _count_units(units: list[UnitId]) -> str:
-    return f"{len(units)} unit{'s' if len(units) != 1 else ''}"

@@ -22,7 +22,8 @@ from tidegate.dialect.ownership.tracking import tracking_metadata
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Location
 from tidegate.model.k8s.helm_order import is_crd_path
-from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text, object_kind
+from tidegate.model.k8s.kinds import NAMESPACE
 from tidegate.model.k8s.objects import FieldPath, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
 from tidegate.model.plans.plan import ItemAction
@@ -30,9 +31,13 @@ from tidegate.model.units.policy import ObjectOptions, Order, Policy
 from tidegate.model.units.release_history import CrdPolicy
 from tidegate.model.units.unit import Unit
 
-NAMESPACE = Kind("", "v1", "Namespace")
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 JOB = ("batch", "Job")
+KUSTOMIZATION_FILES = ("/kustomization.yaml", "/kustomization.yml", "/Kustomization")
+KUSTOMIZATION_HINT = (
+    "`directory.recurse` reads this file as a manifest: set `directory.exclude:"
+    " '**/kustomization.yaml'`, or set `path` to the kustomization that is to be built"
+)
 RUN_TO_COMPLETION = frozenset({JOB, ("", "Pod")})
 """Kinds that run to completion; of Helm's hooks only these are waited for."""
 ScopeLookup = Callable[[Kind], bool | None]
@@ -212,12 +217,13 @@ class _ManifestParser:
         Raises DialectError for an incomplete or duplicate object.
         """
         body, location = document.body, document.location
-        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        kind = object_kind(body)
         name = get_text(body, "metadata", "name")
         name_prefix = get_text(body, "metadata", "generateName")
         if not kind.name or not kind.version or not (name or name_prefix):
             problem = "not a Kubernetes object: apiVersion, kind or metadata.name is missing"
-            raise DialectError("dialect.incomplete", problem, location=location)
+            hint = KUSTOMIZATION_HINT if location.name.endswith(KUSTOMIZATION_FILES) else ""
+            raise DialectError("dialect.incomplete", problem, location=location, hint=hint)
         if not name and hook is None:
             problem = f"{kind.name} `{name_prefix}` has only a `generateName`"
             hint = "set metadata.name; only hooks may use generateName alone"

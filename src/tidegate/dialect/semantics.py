@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from tidegate.model.config import ControllerSetting
-from tidegate.model.times import Ms, parse_duration
+from tidegate.model.times import parse_optional_duration
 from tidegate.model.units.identity import ImpersonatedUser
 from tidegate.model.units.policy import Order, Policy, Tracking
 from tidegate.model.units.semantics import FLUX, UNLIMITED, Semantics
@@ -63,7 +63,7 @@ def with_controller_settings(
         return "" if setting is None else str(setting.value)
 
     interval, account = (
-        _parse_duration(flag_value("requeue-dependency")),
+        parse_optional_duration(flag_value("requeue-dependency")),
         flag_value("default-service-account"),
     )
     semantics, identity = policy.semantics, policy.identity
@@ -80,13 +80,6 @@ def with_controller_settings(
         first_kinds=tuple(_parse_kinds(flag_value("custom-apply-stage-kinds"))),
         requires_ready_dependencies=flag_value(ADDITIVE_CEL_GATE).lower() == "true",
     )
-
-
-def _parse_duration(text: str) -> Ms | None:
-    try:
-        return parse_duration(text) if text else None
-    except ValueError:
-        return None
 
 
 def _parse_kinds(text: str) -> Iterator[tuple[str, str]]:

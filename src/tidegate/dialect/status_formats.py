@@ -14,14 +14,13 @@ from tidegate.dialect.argo.status.application import application_status
 from tidegate.dialect.argo.status.appset import application_set_status
 from tidegate.dialect.flux.status.kustomization import kustomization_status
 from tidegate.dialect.flux.status.release import helm_release_status
-from tidegate.dialect.times import format_rfc3339
 from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.k8s.kinds import EVENT
+from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.model.rollouts.progress import SourceRevision, StatusUpdate, UnitProgress
-from tidegate.model.times import Ms
+from tidegate.model.times import Ms, format_rfc3339
 
 BuildStatus = Callable[[JsonObject, UnitProgress, Sequence[SourceRevision]], StatusUpdate | None]
-EVENT = Kind("", "v1", "Event")
 MAX_MESSAGE_BYTES = 1_024
 """Maximum number of bytes in the message of an Event."""
 

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from tidegate.model.times import HOUR, MINUTE, SECOND, Ms
-
-
-def format_rfc3339(time: Ms) -> str:
-    """Format a time as RFC 3339, in whole seconds."""
-    return f"{datetime.fromtimestamp(time // SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def format_go_duration(duration: Ms) -> str:

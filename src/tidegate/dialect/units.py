@@ -18,7 +18,7 @@ from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.dialect.flux.release import read_helm_release
 from tidegate.dialect.flux.sources import read_flux_source
 from tidegate.documents import Document
-from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.json_fields import get_text, object_kind
 from tidegate.model.k8s.objects import Kind
 from tidegate.model.text.lazy_regex import lazy_regex
 
@@ -60,7 +60,7 @@ def is_dialect_kind(kind: Kind) -> bool:
 
 
 def _read_document(document: Document, namespace: str) -> Declarations:
-    kind = Kind.of(get_text(document.body, "apiVersion"), get_text(document.body, "kind"))
+    kind = object_kind(document.body)
     reader = READERS.get((kind.group, kind.name))
     if reader is None or not get_text(document.body, "metadata", "name"):
         return NO_DECLARATIONS

@@ -10,6 +10,7 @@
 from tidegate.documents.document import Document, DuplicateKey
 from tidegate.documents.reader import (
     DocumentReader,
+    FileLocations,
     duplicate_errors,
     find_location,
     find_locations,
@@ -22,6 +23,7 @@ __all__ = [
     "Document",
     "DocumentReader",
     "DuplicateKey",
+    "FileLocations",
     "duplicate_errors",
     "find_location",
     "find_locations",

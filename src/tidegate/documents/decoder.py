@@ -13,7 +13,6 @@ enum, the struct that a tag selects. A key with a null value counts as absent.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from functools import cache
 from typing import NamedTuple, TypeAlias, TypeVar, cast
 
@@ -26,6 +25,7 @@ from tidegate.documents.locations import Outline, build_outline
 from tidegate.documents.split import DocumentText, split_documents
 from tidegate.errors import DocumentError, FileError, Location, TidegateError, sanitize
 from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.text.suggest import suggest_one_of
 from tidegate.model.times import Ms, format_duration, parse_duration
 
 FileProblem = tuple[FieldPath, TidegateError]
@@ -136,13 +136,6 @@ def _decode(
     return decoded
 
 
-def format_suggestion(word: str, known: Sequence[str]) -> str:
-    """Return a hint for an unknown word: the closest known word, and all known words."""
-    matches = get_close_matches(word, known, n=1)
-    listed = "use one of " + ", ".join(f"`{name}`" for name in known)
-    return f"did you mean `{matches[0]}`? {listed}" if matches else listed
-
-
 def _located_errors(
     document_outline: Outline, problems: Iterable[FileProblem]
 ) -> Iterator[TidegateError]:
@@ -210,7 +203,7 @@ class _Decoder(msgspec.Struct):
             if key not in known and kind.forbid_unknown_fields:
                 owner = f"`{kind.tag}`" if tag else owner or self._name(path)
                 problem = f"{owner} has no key `{sanitize(key)}`"
-                error = FileError("file.key", problem, hint=format_suggestion(key, known))
+                error = FileError("file.key", problem, hint=suggest_one_of(key, known))
                 self.problems.append(((*path, key), error))
         result: dict[str, Json] = {**tag}
         for key, field in fields.items():
@@ -248,7 +241,7 @@ class _Decoder(msgspec.Struct):
         key = next(iter(kinds.values())).tag_field or ""
         tag = value.get(key)
         if tag is None:
-            problem, hint = f"{self._name(path)} needs `{key}`", format_suggestion("", tuple(kinds))
+            problem, hint = f"{self._name(path)} needs `{key}`", suggest_one_of("", tuple(kinds))
             self.problems.append((path, FileError("file.missing", problem, hint=hint)))
         elif not isinstance(tag, str):
             self._report_type((inspect.StrType(),), tag, (*path, key))
@@ -297,9 +290,7 @@ class _Decoder(msgspec.Struct):
 
     def _report_unknown_word(self, word: str, known: tuple[str, ...], path: FieldPath) -> None:
         key = next(step for step in reversed(path) if isinstance(step, str))
-        self._report_value(
-            f"unknown {key} `{sanitize(word)}`", path, format_suggestion(word, known)
-        )
+        self._report_value(f"unknown {key} `{sanitize(word)}`", path, suggest_one_of(word, known))
 
     def _report_value(self, problem: str, path: FieldPath, hint: str) -> None:
         self.problems.append((path, FileError("file.value", problem, hint=hint)))

@@ -7,6 +7,9 @@ import msgspec
 from tidegate.errors import Location
 from tidegate.model.k8s.objects import FieldPath, Json
 
+MAX_PARTS = 2
+"""Levels of inner fields that are the value of a field, such as the name in an item of a list."""
+
 
 class DuplicateKey(msgspec.Struct, frozen=True, order=True, gc=False):
     """A key that occurs twice in one mapping. The last one wins."""
@@ -35,6 +38,16 @@ class Document(msgspec.Struct, frozen=True, gc=False):
     """The path to the object, if it is an item of a List."""
     duplicates: tuple[DuplicateKey, ...] = ()
     """Duplicate keys of the object."""
+    unknown_fields: tuple[FieldPath, ...] = ()
+    """Fields with variables whose values are unknown; they have example values."""
+
+    def is_unknown(self, path: FieldPath) -> bool:
+        """Return whether a field has an example value, or a part of one, or consists of one."""
+        return any(
+            path[: len(unknown)] == unknown
+            or (unknown[: len(path)] == path and len(unknown) <= len(path) + MAX_PARTS)
+            for unknown in self.unknown_fields
+        )
 
     def __repr__(self) -> str:
         # A body may be a Secret, and printed values end up in logs.

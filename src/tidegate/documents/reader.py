@@ -19,6 +19,8 @@ from tidegate.model.k8s.objects import FieldPath, Json
 
 DocumentReader: TypeAlias = Callable[[bytes, str], tuple[Document, ...]]
 """A function that reads the objects of a text; its second argument names the text in errors."""
+MAX_OUTLINES = 64
+"""Number of documents of a file whose outlines are kept; most fields are found in file order."""
 
 
 def read_documents(source: str | bytes, name: str) -> tuple[Document, ...]:
@@ -63,35 +65,48 @@ def duplicate_errors(document: Document) -> Iterator[DocumentError]:
         )
 
 
+class FileLocations:
+    """Locations of fields in one file, which is split once for all of them."""
+
+    def __init__(self, source: str | bytes, name: str) -> None:
+        try:
+            self._parts = split_documents(source, name)
+        except DocumentError:
+            self._parts = ()
+        self._outlines: dict[int, Outline | None] = {}
+
+    def find(self, document: Document, path: FieldPath) -> Location:
+        """Return the location of a key or an item, or of its closest existing parent.
+
+        A document that is not found because the file has changed keeps its old location.
+        """
+        outline = self._outline(document.document_index)
+        location = (
+            outline.find_location((*document.list_path, *path)) if outline else document.location
+        )
+        return Location(location.name, location.line, location.column, format_path(path))
+
+    def _outline(self, number: int) -> Outline | None:
+        if number not in self._outlines:
+            if len(self._outlines) >= MAX_OUTLINES:
+                del self._outlines[next(iter(self._outlines))]
+            self._outlines[number] = _outline_of_part(self._parts, number)
+        return self._outlines[number]
+
+
 def find_location(source: str | bytes, document: Document, path: FieldPath) -> Location:
     """Return the location of a key or an item, or of its closest existing parent."""
-    return find_locations(source, [(document, path)])[0]
+    return FileLocations(source, document.location.name).find(document, path)
 
 
 def find_locations(
     source: str | bytes, fields: Sequence[tuple[Document, FieldPath]]
 ) -> tuple[Location, ...]:
-    """Return the locations of many fields of documents in one file, which is read once more.
-
-    A document that is not found because the file has changed keeps its old location.
-    """
-    try:
-        parts = split_documents(source, fields[0][0].location.name) if fields else ()
-    except DocumentError:
-        parts = ()
-    outlines: dict[int, Outline | None] = {}
-    locations = []
-    for document, path in fields:
-        if document.document_index not in outlines:
-            outlines[document.document_index] = _outline_of_part(parts, document.document_index)
-        document_outline = outlines[document.document_index]
-        location = (
-            document_outline.find_location((*document.list_path, *path))
-            if document_outline
-            else document.location
-        )
-        locations.append(Location(location.name, location.line, location.column, format_path(path)))
-    return tuple(locations)
+    """Return the locations of many fields of documents in one file."""
+    if not fields:
+        return ()
+    file_locations = FileLocations(source, fields[0][0].location.name)
+    return tuple(file_locations.find(document, path) for document, path in fields)
 
 
 def _outline_of_part(parts: tuple[DocumentText, ...], number: int) -> Outline | None:

@@ -16,7 +16,6 @@ from tidegate.engine.cluster.live_cache import LiveCache
 from tidegate.engine.cluster.preflight.admission_context import UNWRITTEN_ACTIONS, AdmissionContext
 from tidegate.engine.cluster.preflight.checks import PreflightChecker
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
-from tidegate.engine.cluster.writes import object_body
 from tidegate.engine.evaluator import FailingUnit, HistoryBackend, ObjectEvaluator, StatusBuilder
 from tidegate.engine.histories import ReleaseHistories
 from tidegate.engine.messages import ComparedObject, CompareResult, HealthChanged, Refresh
@@ -25,12 +24,14 @@ from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.engine.records.unit_lease import EmitUnitEvent
 from tidegate.engine.records.unit_leases import OnLeaseLost, UnitLeases
 from tidegate.errors import Location
+from tidegate.model.display import join_limited
 from tidegate.model.k8s.objects import (
     ClusterRef,
     JsonObject,
     Kind,
     LiveObject,
     Ref,
+    object_body,
     versionless_key,
     with_served_version,
 )
@@ -48,7 +49,7 @@ from tidegate.model.times import Ms
 from tidegate.model.units.policy import PreflightMode
 from tidegate.model.units.unit import UnitId
 from tidegate.world.dispatcher import Dispatcher
-from tidegate.world.errors import error_from_outcome
+from tidegate.world.errors import raise_for_error
 from tidegate.world.messages import ErrorOutcome, Outcome
 from tidegate.world.requests import Write
 
@@ -268,9 +269,7 @@ class RolloutContext:
     @property
     def location(self) -> Location:
         """Location for cluster errors: the names of the units in the rollout."""
-        names = [str(name) for name in self.leases.names()]
-        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-        return Location(f"unit {', '.join(names[:MAX_NAMES])}{more}")
+        return Location(f"unit {join_limited([*self.leases.names()], MAX_NAMES)}")
 
     def load_records(self, units: Iterable[UnitId]) -> Procedure[Outcome | None]:
         """Read the records of units.
@@ -327,7 +326,6 @@ def _planned_identities(steps: Iterable[Step]) -> set[tuple[object, ...]]:
     }
 
 
-def raise_for_error(error: ErrorOutcome | None, context: RolloutContext) -> None:
+def raise_for_cluster(error: ErrorOutcome | None, context: RolloutContext) -> None:
     """Raise an error outcome that prevents reading the cluster; do nothing for None."""
-    if error is not None:
-        raise error_from_outcome(error, "reading the cluster", location=context.location)
+    raise_for_error(error, "reading the cluster", context.location)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from tidegate.engine import messages
-from tidegate.engine.cluster.preflight.checks import ObjectFailure
+from tidegate.engine.cluster.preflight.checks import ObjectFailure, failure_events
 from tidegate.engine.cluster.procedures import Pause, Procedure, ProcedureRunner
 from tidegate.engine.context import RolloutContext, RolloutSettings
 from tidegate.engine.decide import decide
@@ -36,6 +36,7 @@ from tidegate.world.messages import (
     WatchEvent,
     WatchEventType,
 )
+from tidegate.world.requests import MAX_DISCOVERY_AGE
 
 LEASED = "LeaseHeld"
 Decide: TypeAlias = Callable[[Rollout, messages.Input, Ms], messages.Decision]
@@ -88,7 +89,10 @@ class Driver:
 
     def open(self) -> None:
         """Start preparing the plan."""
-        self._procedures.run(prepare_rollout(self._context, self._plan), self._on_prepared)
+        preparation = prepare_rollout(
+            self._context, self._plan, max_discovery_age=MAX_DISCOVERY_AGE
+        )
+        self._procedures.run(preparation, self._on_prepared)
         self._process_inbox()
 
     async def run_once(self, until: Ms | None = None) -> None:
@@ -197,7 +201,7 @@ class Driver:
 
     def finish_refresh(self, unit: UnitId, message: str = "") -> None:
         """Continue a unit as planned; with a message, the unit cannot continue."""
-        failure = messages.Failure("Late", message, final=True) if message else None
+        failure = messages.Failure("RefreshFailed", message, final=True) if message else None
         self._inbox.append(messages.RefreshFinished(unit, failure))
         self._process_inbox()
         self._client.wake()
@@ -214,12 +218,12 @@ class Driver:
         if self._context.settings.preflight_only:
             self._finish_now(Event(self.world.now(), EventType.ROLLOUT_FINISHED, reason="stopped"))
             return
-        skip_faulty_units = self._context.settings.skip_faulty_units and not self._started
-        if not preparation.failures or skip_faulty_units:
+        skips_faulty_units = self._context.settings.skip_faulty_units and not self._started
+        if not preparation.failures or (skips_faulty_units and preparation.due_units):
             self._emit_object_failures(EventType.OBJECT_ADOPTED, preparation.adopted)
             excluded_items = self._excluded.items()
             excluded = {
-                unit: messages.Failure("LeftOut", reason, final=True)
+                unit: messages.Failure("Excluded", reason, final=True)
                 for unit, reason in excluded_items
             }
             excluded |= {step.unit: failure for step, _, failure in reversed(preparation.failures)}
@@ -245,24 +249,9 @@ class Driver:
         self._reject_plan()
 
     def _emit_object_failures(self, event_type: EventType, objects: list[ObjectFailure]) -> None:
-        now = self.world.now()
-        for step, ref, failure in objects:
-            origin = self._context.object_origin(step, ref)
-            for field, message in failure.field_messages or (("", failure.message),):
-                self._emit(
-                    Event(
-                        now,
-                        event_type,
-                        step.id,
-                        ref,
-                        failure.reason,
-                        message,
-                        unit=step.unit,
-                        cluster=step.cluster,
-                        field=field,
-                        location=origin,
-                    )
-                )
+        now, find_origin = self.world.now(), self._context.object_origin
+        for event in failure_events(event_type, objects, now, find_origin):
+            self._emit(event)
 
     def _reject_plan(self) -> None:
         """Start nothing of a plan that failed preflight."""

@@ -29,13 +29,12 @@ from tidegate.engine.cluster.writes import (
     apply_object,
     delete_object,
     failure_from_outcome,
-    object_body,
     written_object,
 )
-from tidegate.engine.context import RolloutContext, raise_for_error
+from tidegate.engine.context import RolloutContext, raise_for_cluster
 from tidegate.engine.journal_cleanup import remove_deleted_items, remove_hook_entries
 from tidegate.engine.preparation import expand, failure_with_object, prepare_unit_again
-from tidegate.model.k8s.objects import ClusterRef, Kind, LiveObject, Ref
+from tidegate.model.k8s.objects import ClusterRef, Kind, LiveObject, Ref, object_body
 from tidegate.model.plans.plan import Step, step_items
 from tidegate.model.rollouts.journal import JournalEntry
 from tidegate.model.times import Ms
@@ -205,7 +204,7 @@ class CommandExecutor:
         if isinstance(result, UnitId):
             self._send_input(messages.ApprovalGranted(unit=result))
         else:
-            raise_for_error(result, self._context)
+            raise_for_cluster(result, self._context)
 
     def _delete_hooks(self, command: messages.DeleteHooks) -> None:
         context, unit = self._context, command.unit
@@ -344,7 +343,7 @@ class CommandExecutor:
         unit = context.owners[command.object_ref]
         if (yield from context.acquire_lease(unit.id)):
             return LEASE_CHANGED
-        raise_for_error(
+        raise_for_cluster(
             (
                 yield from wait_until_served(
                     command.object_ref, context.live_cache, context.world.now

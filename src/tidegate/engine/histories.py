@@ -22,7 +22,8 @@ from tidegate.engine.cluster.procedures import ApiCall, Procedure, gather, imper
 from tidegate.engine.cluster.writes import failure_from_outcome
 from tidegate.engine.evaluator import FailingUnit, HistoryBackend
 from tidegate.engine.messages import Failure
-from tidegate.model.k8s.objects import ClusterRef, Kind, LiveObject, Ref
+from tidegate.model.k8s.kinds import NAMESPACE
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, Ref
 from tidegate.model.plans.plan import ItemAction, PlanFragment, PlannedUnit, Step, step_items
 from tidegate.model.times import Ms
 from tidegate.model.units.identity import ImpersonatedUser
@@ -39,7 +40,6 @@ from tidegate.world.requests import List, Selection, Verb, Write
 PAGE_SIZE = 100
 WRITE_TRIES = 5
 """Number of tries to write a record while others write at the same time."""
-NAMESPACE = Kind("", "v1", "Namespace")
 PASSED = RevisionOutcome(passed=True)
 
 
@@ -193,7 +193,7 @@ class ReleaseHistories:
             if error is not None:
                 return failure_from_outcome(error)
             if history.pending.problem:
-                return Failure("Ledger", history.pending.problem, final=True)
+                return Failure("ReleaseHistory", history.pending.problem, final=True)
         if history.is_started or not history.pending.is_due:
             return None
         return (yield from self._write_start(history, now))
@@ -275,7 +275,7 @@ class ReleaseHistories:
                 expected.number,
             ):
                 message = "the release was changed by another client"
-                return Failure("Released", message, final=True)
+                return Failure("ReleaseChanged", message, final=True)
         return failure
 
     def _write_finish(

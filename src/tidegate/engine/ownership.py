@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from tidegate.engine.cluster.compare import ComparedItem
 from tidegate.engine.cluster.contents import collateral_message, find_collateral
-from tidegate.engine.cluster.preflight.admission_context import CRD, NAMESPACE
 from tidegate.engine.cluster.preflight.checks import ObjectFailure
 from tidegate.engine.cluster.procedures import Procedure
-from tidegate.engine.cluster.writes import object_body
 from tidegate.engine.context import RolloutContext
 from tidegate.engine.messages import Failure
 from tidegate.errors import Location, PlanError, sanitize
-from tidegate.model.k8s.objects import versionless_key
+from tidegate.model.k8s.kinds import CRD, NAMESPACE
+from tidegate.model.k8s.objects import object_body, versionless_key
 from tidegate.model.plans.plan import ItemAction, Plan
 
 CONTAINER_KINDS = frozenset({NAMESPACE, CRD})
@@ -51,11 +50,19 @@ def find_adopted(
 
 
 def find_shared(context: RolloutContext, compared_items: list[ComparedItem]) -> list[ObjectFailure]:
-    """Return the objects that two units of the rollout write. CRDs may be shared."""
+    """Return the objects that two units of the rollout write, where that is an error.
+
+    CRDs may be shared.
+    """
+    rejecting = {
+        name
+        for name, unit in context.comparer.units.items()
+        if unit.policy.semantics.rejects_shared or unit.policy.fail_on_shared_resource
+    }
     return [
         (step, item.ref, Failure("Shared", f"unit `{other}` also writes it", final=True))
         for step, item, compared in compared_items
-        if item.action is ItemAction.APPLY and item.ref.kind != CRD
+        if step.unit in rejecting and item.action is ItemAction.APPLY and item.ref.kind != CRD
         for other in sorted(context.writers[compared.object_ref] - {step.unit})
     ]
 

@@ -18,8 +18,8 @@ from tidegate.engine.cluster.compare import ComparedItem
 from tidegate.engine.cluster.preflight.checks import ObjectFailure
 from tidegate.engine.cluster.prerequisites import find_unmet_prerequisites
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure
-from tidegate.engine.cluster.writes import failure_from_outcome, object_body
-from tidegate.engine.context import RolloutContext, raise_for_error
+from tidegate.engine.cluster.writes import failure_from_outcome
+from tidegate.engine.context import RolloutContext, raise_for_cluster
 from tidegate.engine.evaluator import UnitLiveState
 from tidegate.engine.journal_cleanup import remove_hook_entries, remove_missing_objects
 from tidegate.engine.messages import CompareResult, Failure
@@ -31,13 +31,13 @@ from tidegate.engine.ownership import (
 )
 from tidegate.engine.records.heartbeat import RETRY_PERIOD
 from tidegate.errors import ClusterError
-from tidegate.model.k8s.objects import ClusterRef
+from tidegate.model.k8s.objects import ClusterRef, object_body
 from tidegate.model.plans.plan import Edge, Plan, PlanFragment, Step, step_items
 from tidegate.model.times import Ms
 from tidegate.model.units.release_history import ReleaseAction
 from tidegate.model.units.unit import UnitId
-from tidegate.world.errors import error_from_outcome
-from tidegate.world.messages import RawResponse, is_error
+from tidegate.world.errors import raise_for_error
+from tidegate.world.messages import RawResponse
 from tidegate.world.requests import RunWorker
 
 TRANSIENT_CODES = frozenset(
@@ -64,13 +64,19 @@ class Preparation(msgspec.Struct, frozen=True):
     """Units that already have slots, or of which an object still waits at its gate."""
 
 
-def prepare_rollout(context: RolloutContext, requested: Plan) -> Procedure[Preparation]:
-    """Prepare a plan, or a part of one that is added later."""
+def prepare_rollout(
+    context: RolloutContext, requested: Plan, *, max_discovery_age: Ms = Ms(0)
+) -> Procedure[Preparation]:
+    """Prepare a plan, or a part of one that is added later.
+
+    `max_discovery_age`: how old the served kinds may be.
+    """
     clusters = (unit.cluster for unit in requested.units)
-    raise_for_error((yield from context.live_cache.discover_kinds(clusters)), context)
+    raise_for_cluster(
+        (yield from context.live_cache.discover_kinds(clusters, max_discovery_age)), context
+    )
     error = yield from context.load_records(unit.id for unit in requested.units)
-    if error is not None and is_error(error):
-        raise error_from_outcome(error, "reading the journal", location=context.location)
+    raise_for_error(error, "reading the journal", context.location)
     context.unit_plans |= _plans_by_unit(requested)
     epochs_before = [context.leases[unit.id].compared_epoch for unit in requested.units]
     preparation = yield from _prepare(context, requested)
@@ -85,14 +91,14 @@ def prepare_rollout(context: RolloutContext, requested: Plan) -> Procedure[Prepa
 
 def _prepare(context: RolloutContext, requested: Plan) -> Procedure[Preparation]:
     check_unit_names(context, requested)
-    raise_for_error((yield from context.histories.read(requested.units)), context)
+    raise_for_cluster((yield from context.histories.read(requested.units)), context)
     object_refs = [
         ClusterRef(step.cluster, item.ref) for step in requested.steps for item in step_items(step)
     ]
     prune_candidates = context.find_prune_candidates(requested)
     prune_refs = [object_ref for refs in prune_candidates.values() for object_ref in refs]
     context.live_cache.track(prune_refs)
-    raise_for_error((yield from context.live_cache.sync([*object_refs, *prune_refs])), context)
+    raise_for_cluster((yield from context.live_cache.sync([*object_refs, *prune_refs])), context)
     cleaned_units = remove_missing_objects(context, prune_candidates)
     plan, compared_items = complete_plan(context, requested, prune_candidates)
     failures = yield from find_unmet_prerequisites(
@@ -303,7 +309,7 @@ def _history_failures(context: RolloutContext, plan: Plan) -> list[ObjectFailure
     for step in plan.steps:
         first.setdefault(step.unit, step)
     return [
-        (step, item.ref, Failure("Ledger", pending.problem, final=True))
+        (step, item.ref, Failure("ReleaseHistory", pending.problem, final=True))
         for name, step in first.items()
         if (pending := context.histories.pending_revision(name)) is not None and pending.problem
         for item in step_items(step)[:1]

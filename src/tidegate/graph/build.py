@@ -20,8 +20,8 @@ from tidegate.graph.providers import Provider, ProviderIndex
 from tidegate.graph.requirements import Requirement, find_change_rule_pairs, find_requirements
 from tidegate.graph.selectors import find_services_without_pods
 from tidegate.knowledge.named_objects import PodTemplate
-from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.k8s.json_fields import object_kind
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref, versionless_key
 from tidegate.model.operators.rows import Effect, RequiredState
 from tidegate.model.plans.graph import (
     NO_STEP,
@@ -200,7 +200,7 @@ class _GraphBuilder:
                     self._connect_dependency(dependency.unit, unit, after, dependency.location)
                 elif dependency.ref is not None:
                     cluster = unit.destination.cluster
-                    providers = self._provider_index.find(cluster, *_ref_parts(dependency.ref))
+                    providers = self._provider_index.find(cluster, *versionless_key(dependency.ref))
                     self._add_requirement(
                         _Dependent(after, unit, dependency.location or location),
                         Requirement(
@@ -328,9 +328,12 @@ class _GraphBuilder:
         """Add edges for the requirements of unit resources that no unit contains."""
         for unit in (unit.unit for unit in self._desired if unit.unit.id in unit_resources):
             body, number = unit_resources[unit.id], self._units[unit.id]
-            kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+            kind = object_kind(body)
             ref = Ref(kind, unit.id.namespace, unit.id.name)
-            if self._provider_index.find(unit.id.cluster, *_ref_parts(ref))[0].number == number:
+            if (
+                self._provider_index.find(unit.id.cluster, *versionless_key(ref))[0].number
+                == number
+            ):
                 requirements = find_requirements(
                     ref, body, None, unit.id.cluster, self._provider_index, self._inputs
                 )
@@ -358,7 +361,7 @@ class _GraphBuilder:
             return self._external_node(
                 key, f"operator {requirement.name}", dependent.cluster, None, None
             )
-        group, kind, namespace, name = _ref_parts(requirement.ref)
+        group, kind, namespace, name = versionless_key(requirement.ref)
         if self._inputs.is_cluster_scoped(group, kind):
             namespace = ""
         ref = Ref(requirement.ref.kind, namespace, name)
@@ -447,10 +450,6 @@ class _Dependent(NamedTuple):
     number: int
     unit: Unit
     location: Location | None
-
-
-def _ref_parts(ref: Ref) -> tuple[str, str, str, str]:
-    return (ref.kind.group, ref.kind.name, ref.namespace, ref.name)
 
 
 def _is_enforced(unit: Unit, kind: EdgeKind) -> bool:

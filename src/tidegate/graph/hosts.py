@@ -21,12 +21,12 @@ from tidegate.knowledge.hosts import (
     resolve_service,
 )
 from tidegate.knowledge.named_objects import PodTemplate
-from tidegate.knowledge.settings import list_variables
+from tidegate.knowledge.settings import Variable, list_variables
 from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.kinds import CONFIG_MAP
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import Effect
 
-CONFIG_MAP = Kind("", "v1", "ConfigMap")
 INIT, MAIN = "initContainers", "containers"
 TEXT_KINDS = frozenset(
     {
@@ -107,23 +107,28 @@ def _calls_of_pods(
             scripts = [*_scripts(container, pods, ref, cluster, provider_index)]
             effect = _effect(container, pods, inputs, scripts, is_init=kind == INIT)
             texts = [*_host_texts(container, path, ref, cluster, provider_index)]
-            texts += [((*path, "volumeMounts"), "", script) for script in scripts]
-            for field, variable, value in texts:
-                if variable and is_own_address(variable, inputs.telemetry_hosts):
+            texts += [((*path, "volumeMounts"), Variable("", script)) for script in scripts]
+            for field, variable in texts:
+                name, value = variable.name, variable.value
+                if name and is_own_address(name, inputs.telemetry_hosts):
                     continue
-                for host in find_hosts(value, variable, aliases, inputs.telemetry_hosts):
+                field_effect = effect if variable.is_used else Effect.NONE
+                for host in find_hosts(value, name, aliases, inputs.telemetry_hosts):
                     service = resolve_service(host, ref.namespace, services)
                     if service and not provider_index.selects_pods(
                         cluster, service, ref.namespace, pods.labels
                     ):
                         port = find_port(host, value)
-                        yield ServiceCall(*service, field, effect, port, host.is_certain)
+                        yield ServiceCall(*service, field, field_effect, port, host.is_certain)
 
 
 def _host_texts(
     container: JsonObject, path: FieldPath, ref: Ref, cluster: str, provider_index: ProviderIndex
-) -> Iterator[tuple[FieldPath, str, str]]:
-    """Yield the texts of a container that may contain hosts: its variables, then its command."""
+) -> Iterator[tuple[FieldPath, Variable]]:
+    """Yield the texts of a container that may contain hosts: its variables, then its command.
+
+    The command is a variable without a name.
+    """
 
     def find(kind: Kind, name: str) -> JsonObject | None:
         return provider_index.find_body(cluster, kind, ref.namespace, name)
@@ -131,10 +136,11 @@ def _host_texts(
     env_indexes = {
         get_text(entry, "name"): index for index, entry in enumerate(get_mappings(container, "env"))
     }
-    for variable, value in list_variables(container, find):
-        index = env_indexes.get(variable)
-        yield (*path, *(("env", index) if index is not None else ("envFrom",))), variable, value
-    yield (*path, "command" if "command" in container else "args"), "", join_command(container)
+    for variable in list_variables(container, find):
+        index = None if variable.is_shared else env_indexes.get(variable.name)
+        yield (*path, *(("env", index) if index is not None else ("envFrom",))), variable
+    command_field = "command" if "command" in container else "args"
+    yield (*path, command_field), Variable("", join_command(container))
 
 
 def _scripts(

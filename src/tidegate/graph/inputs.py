@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tidegate.knowledge.distributions import Distribution
 from tidegate.knowledge.named_objects import KindName, ReferenceFinder
 
 ANY_NAMESPACE = "*"
@@ -46,6 +47,8 @@ class GraphInputs(msgspec.Struct, frozen=True):
 
     The namespace `*` matches any.
     """
+    distributions: tuple[Distribution, ...] = ()
+    """The distributions that the repository is for."""
     engine_kinds: frozenset[KindName] = frozenset()
     """Kinds that Argo CD and Flux install themselves."""
     telemetry_hosts: tuple[str, ...] = ()
@@ -62,6 +65,8 @@ class GraphInputs(msgspec.Struct, frozen=True):
             (group, kind) == prefix[:2] and name.startswith(prefix[2])
             for prefix in BUILTIN_PREFIXES
         ):
+            return True
+        if any(item.has(group, kind, namespace, name) for item in self.distributions):
             return True
         namespaces = (namespace, ANY_NAMESPACE, "")
         return any((group, kind, candidate, name) in self.preinstalled for candidate in namespaces)

@@ -14,7 +14,7 @@ any one. Milestones are resolved until no further one can be reached. The others
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -43,8 +43,8 @@ class Milestones(msgspec.Struct):
     def prerequisites(self, milestone: Milestone) -> list[tuple[Milestone, int | None]]:
         return self.all_of.get(milestone) or self.any_of.get(milestone) or []
 
-    def blocked(self) -> set[Milestone]:
-        """Return the milestones that are never reached."""
+    def blocked(self, reached_anyway: Collection[Milestone] = ()) -> set[Milestone]:
+        """Return the milestones that are never reached, if some are reached unconditionally."""
         dependents: dict[Milestone, list[Milestone]] = {}
         open_counts: dict[Milestone, int] = {}
         for prerequisites, is_any in ((self.all_of, False), (self.any_of, True)):
@@ -52,6 +52,8 @@ class Milestones(msgspec.Struct):
                 open_counts[milestone] = 1 if is_any and required else len(required)
                 for prerequisite, _ in required:
                     dependents.setdefault(prerequisite, []).append(milestone)
+        for milestone in reached_anyway:
+            open_counts[milestone] = 0
         reached = [milestone for milestone, count in open_counts.items() if not count]
         reached += [milestone for milestone in dependents if milestone not in open_counts]
         for milestone in reached:  # grows during the loop

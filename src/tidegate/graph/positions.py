@@ -21,15 +21,23 @@ class StepIndex:
 
     def __init__(self, plan: Plan) -> None:
         self._items: dict[tuple[UnitId, Ref, str], tuple[int, bool]] = {}
+        self._items_by_ref: dict[tuple[UnitId, Ref], tuple[int, bool]] = {}
         self._wave_steps: dict[tuple[UnitId, str, int, str], int] = {}
         for index, step in enumerate(plan.steps):
             self._wave_steps.setdefault((step.unit, step.phase, step.wave, step.stage), index)
             for item in managed_items(step):
-                self._items[step.unit, item.ref, step.phase] = (index, item.is_gating)
+                position = (index, item.is_gating)
+                self._items[step.unit, item.ref, step.phase] = position
+                self._items_by_ref[step.unit, item.ref] = position
 
     def find(self, unit: Unit, manifest: Manifest) -> tuple[int, bool]:
-        """Return the number of the step of a manifest, and whether it is gating."""
+        """Return the number of the step of a manifest, and whether it is gating.
+
+        A Namespace or a CRD may be in an earlier phase than its own.
+        """
         position = self._items.get((unit.id, manifest.ref, manifest.phase))
+        if position is None and manifest.hook_policies is None:
+            position = self._items_by_ref.get((unit.id, manifest.ref))
         if position is not None:
             return position
         # The unit resource may not be an item of the plan, but it has a position.

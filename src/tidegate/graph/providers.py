@@ -9,7 +9,7 @@ from tidegate.graph.inputs import GraphInputs
 from tidegate.knowledge.catalog import MIN_WORD_LENGTH, KindCatalog, list_images
 from tidegate.knowledge.named_objects import KindName, PodTemplate
 from tidegate.knowledge.settings import get_data, has_open_keys
-from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, object_kind
 from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.model.operators.rows import WorkloadSelector
 from tidegate.model.plans.graph import ObjectKey
@@ -92,7 +92,7 @@ class ProviderIndex:
             self._workloads.setdefault(cluster, []).append((number, body))
 
     def _add_created(self, number: int, cluster: str, body: JsonObject) -> None:
-        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        kind = object_kind(body)
         kind_key = (kind.group, kind.name)
         metadata = get_mapping(body, "metadata")
         namespace, name = get_text(metadata, "namespace"), get_text(metadata, "name")

@@ -10,8 +10,8 @@ from msgspec import structs
 from tidegate.health import argo, kstatus
 from tidegate.health.rows import judge_by_kind_row
 from tidegate.knowledge.catalog import KindCatalog
-from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.k8s.json_fields import object_kind
+from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Verdict
 from tidegate.model.operators.rows import KindRow
 from tidegate.model.times import Ms
@@ -41,7 +41,7 @@ class Judge(msgspec.Struct, frozen=True):
         verdict = argo.judge(body)
         if verdict is not None and verdict.is_checked:
             return verdict
-        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        kind = object_kind(body)
         row = self.catalog.find_row(kind)
         fallback = (
             judge_by_kind_row(body, row) if row and row.ready_when else kstatus.judge(body, now)

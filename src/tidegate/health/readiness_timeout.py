@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
-from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, object_kind
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.k8s.pods import POD_SPEC_PATHS, desired_replicas
 from tidegate.model.times import MINUTE, SECOND, Ms, parse_duration
 
 NO_LIMIT = 2**31 - 1
@@ -29,16 +30,11 @@ DEFAULT_SURGE = "25%"
 PERIOD_SECONDS = 10
 FAILURE_THRESHOLD = 3
 SUCCESS_THRESHOLD = 1
-POD_SPECS = (
-    ("spec",),
-    ("spec", "template", "spec"),
-    ("spec", "jobTemplate", "spec", "template", "spec"),
-)
 
 
 def readiness_timeout(body: JsonObject) -> Ms | None:
     """Return the time that the spec of an object grants it, or None if it grants none."""
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     rule = _RULES.get((kind.group, kind.name))
     timeout = rule(body) if rule else None
     return timeout or None
@@ -46,7 +42,7 @@ def readiness_timeout(body: JsonObject) -> Ms | None:
 
 def termination_timeout(body: JsonObject) -> Ms:
     """Return how long the pods of a deleted object may take to end, plus a margin; 0 without."""
-    pods = (get_mapping(body, *path) for path in POD_SPECS)
+    pods = (get_mapping(body, *path) for path in POD_SPEC_PATHS)
     periods = (get_int(pod, "terminationGracePeriodSeconds") for pod in pods)
     longest = max(periods)
     return Ms((longest + GRACE_SECONDS) * SECOND) if longest > 0 else Ms(0)
@@ -65,7 +61,7 @@ def _stateful_set(body: JsonObject) -> Ms | None:
 
     Parallel sets are created at once but updated in batches.
     """
-    replicas = _replicas(body)
+    replicas = desired_replicas(body)
     if get_text(body, "spec", "podManagementPolicy") == "Parallel":
         rolling = get_mapping(body, "spec", "updateStrategy", "rollingUpdate")
         batch_size = _resolve_percentage(rolling.get("maxUnavailable", 1), replicas, round_up=False)
@@ -133,16 +129,12 @@ def _read_duration(body: JsonObject, *path: str) -> Ms | None:
         return None
 
 
-def _replicas(body: JsonObject) -> int:
-    return get_int(body, "spec", "replicas", default=1)
-
-
 def _rollout_steps(body: JsonObject) -> int:
     """Return how often a rolling update waits for pods before all of them are new."""
     if get_text(body, "spec", "strategy", "type") == "Recreate":
         return 1
     rolling = get_mapping(body, "spec", "strategy", "rollingUpdate")
-    replicas = _replicas(body)
+    replicas = desired_replicas(body)
     max_surge = _resolve_percentage(rolling.get("maxSurge", DEFAULT_SURGE), replicas, round_up=True)
     max_unavailable = _resolve_percentage(
         rolling.get("maxUnavailable", DEFAULT_SURGE), replicas, round_up=False

@@ -9,11 +9,11 @@
       - {health: Progressing, when: [{condition: Issuing}]}
       - {health: Degraded, when: [{condition: Ready, values: ["False"]}]}
       - {health: Healthy, when: [{condition: Ready}]}
-      otherwise: {health: Progressing, says: it is not issued yet}
+      otherwise: {health: Progressing, message: it is not issued yet}
 
-The message of a case is `says`, else the value at the path `tells`, else the message of the first
-condition among its checks. Its reason is `reason`, else that of the condition. A case with `first`
-is a table: the first condition that matches a case of the table decides.
+The message of a case is `message`, else the value at the path `message_from`, else the message of
+the first condition among its checks. Its reason is `reason`, else that of the condition. A case
+with `first` is a table: the first condition that matches a case of the table decides.
 """
 
 from __future__ import annotations
@@ -165,9 +165,13 @@ def _make_verdict(body: JsonObject, case: HealthCase, generation: int) -> Verdic
     health = case.health or Health.UNKNOWN
     condition_check = next((check for check in case.when if check.condition), None)
     condition = _condition(body, condition_check)
-    recorded = find_value(body, case.tells) if case.tells else condition.get("message")
+    recorded = (
+        find_value(body, case.message_from) if case.message_from else condition.get("message")
+    )
     message = (
-        case.says or (recorded if isinstance(recorded, str) else "") or _default_message(body, case)
+        case.message
+        or (recorded if isinstance(recorded, str) else "")
+        or _default_message(body, case)
     )
     reason = case.reason or get_text(condition, "reason") or _default_reason(case, condition_check)
     condition_generation = get_int(condition, "observedGeneration")

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidegate.clusters.reader import ClusterReader
 from tidegate.clusters.session import ClusterTargets, Session, open_session
 from tidegate.dialect.controllers.known import CONTROLLERS
 from tidegate.health.argo.verdicts import is_hook
 from tidegate.inspection.lineage import matches_kind
-from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.json_fields import object_ref
 from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.plan.changes.rerun import JOB_KIND
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import LoadRequest
-from tidegate.workspace.selection import list_resources, object_kind
+from tidegate.workspace.selection import list_resources
 from tidegate.workspace.workspace import load_without_cluster
-from tidegate.world.messages import ListPage
-from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import List, Selection, View
+from tidegate.world.requests import Selection, View
 
 TIMEOUT = Ms(2 * SECOND)
 """Limit of cluster requests: the user waits at the cursor."""
@@ -68,11 +67,7 @@ async def _rendered_objects(path: str) -> list[tuple[Ref, dict[str, Json]]]:
     )
     return [
         (
-            Ref(
-                object_kind(body),
-                get_text(body, "metadata", "namespace"),
-                get_text(body, "metadata", "name"),
-            ),
+            object_ref(body),
             body,
         )
         for body in bodies
@@ -109,6 +104,6 @@ async def list_live_unit_names(target: ClusterTargets, kinds: Sequence[str]) -> 
 
 
 async def _list_names(session: Session, kinds: Sequence[Kind]) -> list[str]:
-    requests = [List(Selection(kind, view=View.METADATA)) for kind in kinds]
-    pages = await send_requests(session.world, *requests, timeout=TIMEOUT)
-    return [item.ref.name for page in pages if isinstance(page, ListPage) for item in page.items]
+    reader = ClusterReader(session.world, timeout=TIMEOUT)
+    listing = await reader.list_each(Selection(kind, view=View.METADATA) for kind in kinds)
+    return [live.ref.name for live in listing.items]

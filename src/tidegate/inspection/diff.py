@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from tidegate.clusters.diff import UNCHANGED, find_difference, is_replaced
 from tidegate.clusters.journal import read_journal
+from tidegate.clusters.reader import ClusterReader
 from tidegate.clusters.session import Session
-from tidegate.engine.cluster.writes import object_body
-from tidegate.errors import Location, TidegateError
+from tidegate.errors import TidegateError
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, object_body
 from tidegate.model.plans.change import DiffAction, Difference, mask_fields
 from tidegate.model.plans.plan import (
     ItemAction,
@@ -29,18 +29,16 @@ from tidegate.model.units.release_history import DriftMode
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.dry_run import dry_run_plan
-from tidegate.planning.exclusions import apply_suspensions, with_drift_detection
+from tidegate.planning.exclusions import apply_suspensions
 from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.policies import with_drift_detection
 from tidegate.removal.moved_releases import with_removals
 from tidegate.removal.prune import find_collateral_deletions, with_prune_steps
 from tidegate.workers.jq import Jq
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.workspace import Workspace
 from tidegate.world.dispatcher import Dispatcher
-from tidegate.world.errors import error_from_outcome
-from tidegate.world.messages import Forbidden, ListPage, NotServed, Outcome, is_error
-from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import List, Selection
+from tidegate.world.requests import Selection
 
 EMPTY_PLAN = Plan.from_fragment(PlanFragment())
 
@@ -208,45 +206,19 @@ async def _read_live(
     world: Dispatcher, cluster_refs: Collection[ClusterRef]
 ) -> dict[ClusterRef, bytes]:
     """Return the encoded bodies of the objects that exist."""
+    namespaces: dict[str, dict[Selection, dict[str, None]]] = {}
+    for cluster_ref in sorted(cluster_refs):
+        kinds = namespaces.setdefault(cluster_ref.cluster, {})
+        kinds.setdefault(Selection(cluster_ref.ref.kind), {})[cluster_ref.ref.namespace] = None
     live_objects: dict[ClusterRef, bytes] = {}
-    for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in cluster_refs):
-        refs = {cluster_ref.ref for cluster_ref in cluster_refs if cluster_ref.cluster == cluster}
-        bodies = await _read_live_in_cluster(world, cluster, refs)
-        live_objects |= {ClusterRef(cluster, ref): body for ref, body in bodies.items()}
+    for cluster, kinds in namespaces.items():
+        listing = await ClusterReader(world, cluster).list_in(kinds)
+        # An object that cannot be read is not a missing object.
+        listing.raise_errors("listing live objects")
+        listed = ((ClusterRef(cluster, live.ref), live) for live in listing.items)
+        live_objects |= {
+            cluster_ref: msgspec.json.encode(object_body(live))
+            for cluster_ref, live in listed
+            if cluster_ref in cluster_refs
+        }
     return live_objects
-
-
-async def _read_live_in_cluster(
-    world: Dispatcher, cluster: str, refs: Collection[Ref]
-) -> dict[Ref, bytes]:
-    """Return the encoded bodies of the objects that exist in one cluster.
-
-    A kind that is not served has none. Where listing a kind in the whole cluster is forbidden,
-    only the namespaces of these objects are listed.
-    """
-    namespaces = dict[Kind, dict[str, None]]()
-    for ref in sorted(refs):
-        namespaces.setdefault(ref.kind, {})[ref.namespace] = None
-    selections = [Selection(kind) for kind in namespaces]
-    answers = await send_requests(world, *map(List, selections), cluster=cluster)
-    pages = list(zip(selections, answers, strict=True))
-    forbidden = [selection.kind for selection, page in pages if isinstance(page, Forbidden)]
-    namespaced = [
-        Selection(kind, namespace) for kind in forbidden for namespace in namespaces[kind]
-    ]
-    pages = [entry for entry in pages if entry[0].kind not in forbidden]
-    pages += zip(
-        namespaced, await send_requests(world, *map(List, namespaced), cluster=cluster), strict=True
-    )
-    listed = (live for selection, page in pages for live in _page_items(page, selection.kind))
-    return {live.ref: msgspec.json.encode(object_body(live)) for live in listed if live.ref in refs}
-
-
-def _page_items(page: Outcome, kind: Kind) -> tuple[LiveObject, ...]:
-    """Return the objects of a page.
-
-    Raises the error of the list request: an object that cannot be read is not a missing object.
-    """
-    if is_error(page) and not isinstance(page, NotServed):
-        raise error_from_outcome(page, "listing live objects", location=Location(str(kind)))
-    return page.items if isinstance(page, ListPage) else ()

@@ -8,14 +8,14 @@ from contextlib import suppress
 import msgspec
 
 from tidegate.clusters.journal import read_unit_journal
-from tidegate.clusters.reader import list_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.controllers.requests import source_reference
 from tidegate.errors import sanitize
 from tidegate.inspection.lineage import Lineage, matches_kind, read_lineages
 from tidegate.inspection.status import UnitStatus
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text
-from tidegate.model.k8s.objects import ClusterRef, JsonObject
+from tidegate.model.k8s.kinds import EVENT
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, object_body
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.plan import managed_items
 from tidegate.model.redaction import Redactor
@@ -25,15 +25,10 @@ from tidegate.model.times import Ms, parse_timestamp
 from tidegate.model.units.unit import UnitId
 from tidegate.model.views.events import EventRow
 from tidegate.plan.build.hook_names import complete_hook_names
-from tidegate.rollout.diagnosis import (
-    EVENT,
-    DiagnosisContext,
-    collect_evidence,
-    event_time,
-    read_logs,
-)
+from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence, event_time, read_logs
 from tidegate.workspace.selection import SelectedResource
 from tidegate.workspace.workspace import Workspace
+from tidegate.world.requests import Selection
 
 InvolvedObject = tuple[str, str, str]
 """Kind, namespace and name of an object that an Event is about."""
@@ -65,8 +60,8 @@ async def read_events(
             if not namespace
             else {namespace}
         )
-        selections = ((EVENT, name or "default") for name in sorted(namespaces))
-        for live in await list_objects(session.world, selections, cluster=cluster):
+        selections = (Selection(EVENT, name or "default") for name in sorted(namespaces))
+        for live in await session.reader(cluster).list_all(selections):
             body = object_body(live)
             if _is_selected(body, involved, selector):
                 rows[_event_row(body, redactor)] = None

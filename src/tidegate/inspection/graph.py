@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
+from functools import partial
 
 import msgspec
 
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import Session
-from tidegate.errors import UsageError, sanitize
+from tidegate.errors import UsageError
 from tidegate.graph.cycles import find_cycles
 from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.graph.paths import explain_wait
@@ -17,6 +17,7 @@ from tidegate.graph.paths import find_critical_path as find_path
 from tidegate.graph.reachability import RelativePosition, StepReachability, relative_position
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import CriticalStep, EdgeKind, Graph, GraphNode, NodeKind
+from tidegate.model.text.names import resolve_name
 from tidegate.model.units.unit import UnitId
 from tidegate.model.views.graph import GraphView
 from tidegate.planning.graph import (
@@ -104,28 +105,22 @@ def find_node(graph: Graph, name: str) -> int:
     query = name.strip()
     matches = [node for node in graph.nodes if query in _node_names(node)]
     units = [node for node in matches if node.kind is NodeKind.UNIT]
-    best = units if len(units) == 1 else matches
-    if len(best) == 1:
-        return best[0].number
-    if not best:
-        known_names = {node_name for node in graph.nodes for node_name in _node_names(node)}
-        close = get_close_matches(query, known_names, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else "use a unit, or `Kind/namespace/name`"
-        raise UsageError("usage.node", f"`{sanitize(query)}` not found", hint=hint)
-    names = ", ".join(f"`{node.name}`" for node in best[:MAX_LISTED])
-    problem = f"name `{sanitize(query)}` is ambiguous: {names}"
-    raise UsageError("usage.node", problem, hint="use `Kind/namespace/name`")
+    candidates = units if len(units) == 1 else graph.nodes
+    node = resolve_name(
+        query,
+        ((_node_names(candidate), candidate) for candidate in candidates),
+        partial(UsageError, "usage.node"),
+        noun="unit or object",
+        hint="use a unit, or `Kind/namespace/name`",
+    )
+    return node.number
 
 
 def _node_names(node: GraphNode) -> tuple[str, ...]:
     """Return the names of a node: `Job/shop/migrate`, `Job/migrate`, `migrate`."""
     if node.kind is NodeKind.UNIT and node.unit is not None:
-        return (str(node.unit), node.unit.name)
-    if node.ref is None:
-        return (node.name,)
-    kind, namespace, name = node.ref.kind.name, node.ref.namespace, node.ref.name
-    qualified = (f"{kind}/{namespace}/{name}",) if namespace else ()
-    return (*qualified, f"{kind}/{name}", name, node.name)
+        return node.unit.names
+    return (*(node.ref.names if node.ref else ()), node.name)
 
 
 def _selected_units(graph: Graph, names: Sequence[str]) -> frozenset[UnitId]:

@@ -6,20 +6,26 @@ Where a cluster is chosen, the live status of units and sources is added.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 
 import msgspec
 
-from tidegate.clusters.reader import get_objects, list_objects, object_body
+from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.dialect.controllers.requests import current_revision, source_reference
 from tidegate.dialect.ownership.tracking import owning_unit
 from tidegate.errors import UsageError, redact_urls, sanitize
-from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.k8s.json_fields import (
+    get_mapping,
+    get_mappings,
+    get_text,
+    get_value,
+    object_kind,
+)
+from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref, object_body
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.names import PHASE_NAMES
+from tidegate.model.text.suggest import suggest
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.model.views.tree import TraceBlock, TreeNode
@@ -27,6 +33,7 @@ from tidegate.planning.plan import make_plan
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import SelectedResource, list_resources
 from tidegate.workspace.workspace import Workspace
+from tidegate.world.requests import Selection
 
 KIND_SHORT_NAMES = {
     "cm": "configmap",
@@ -231,15 +238,13 @@ def _in_order(manifests: Manifests) -> list[ManagedManifest]:
 async def _read_live_resources(
     resources: Sequence[SelectedResource], session: Session
 ) -> dict[UnitId, JsonObject]:
-    live_resources: dict[UnitId, JsonObject] = {}
-    for cluster in session.targets.contexts:
-        refs = [
-            resource.cluster_ref.ref for resource in resources if resource.id.cluster == cluster
-        ]
-        for live in await get_objects(session.world, refs, cluster=cluster):
-            name = UnitId(live.ref.kind.name, cluster, live.ref.namespace, live.ref.name)
-            live_resources[name] = object_body(live)
-    return live_resources
+    known = [resource for resource in resources if resource.id.cluster in session.targets.contexts]
+    live_objects = await get_objects(session.world, (resource.cluster_ref for resource in known))
+    return {
+        resource.id: object_body(live_objects[resource.cluster_ref])
+        for resource in known
+        if resource.cluster_ref in live_objects
+    }
 
 
 async def trace_object(
@@ -298,8 +303,8 @@ async def _find_live(kind: str, name: str, namespace: str, session: Session) -> 
         kinds = dict.fromkeys(
             served_kind.kind for served_kind in served if matches_kind(served_kind.kind, kind)
         )
-        live_objects = await list_objects(
-            session.world, ((matching_kind, namespace) for matching_kind in kinds), cluster=cluster
+        live_objects = await session.reader(cluster).list_all(
+            Selection(matching_kind, namespace) for matching_kind in kinds
         )
         matches += [live for live in live_objects if live.ref.name == name]
     return matches
@@ -327,10 +332,10 @@ async def _trace_live(
         owners = get_mappings(body, "metadata", "ownerReferences")
         if not owners:
             return []
-        kind = Kind.of(get_text(owners[0], "apiVersion"), get_text(owners[0], "kind"))
+        kind = object_kind(owners[0])
         ref = Ref(kind, ref.namespace, get_text(owners[0], "name"))
-        live_owners = await get_objects(session.world, (ref,))
-        body, chain = (object_body(live_owners[0]) if live_owners else {}), [*chain, ref]
+        live_owner = await session.reader().get(ref)
+        body, chain = (object_body(live_owner) if live_owner else {}), [*chain, ref]
     return []
 
 
@@ -346,11 +351,9 @@ def _unknown_object_error(lineages: Iterable[Lineage], kind: str, name: str) -> 
         for managed in managed_list
     ]
     names = [managed.ref.name for managed in all_managed if matches_kind(managed.ref.kind, kind)]
-    name_matches = get_close_matches(name, names, n=1)
     kinds = {managed.ref.kind.name for managed in all_managed}
-    kind_matches = get_close_matches(kind.lower(), [kind_name.lower() for kind_name in kinds], n=1)
-    guess = name_matches or ([] if names else kind_matches)
-    hint = f"did you mean `{guess[0]}`?" if guess else "list objects of units with `tidegate tree`"
+    default_hint = "list objects of units with `tidegate tree`"
+    hint = suggest(name, names, default_hint) if names else suggest(kind, kinds, default_hint)
     problem = f"no unit in this repository deploys {sanitize(kind)} `{sanitize(name)}`"
     return UsageError("usage.object", problem, hint=hint)
 

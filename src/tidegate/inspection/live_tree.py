@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import msgspec
 
 from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.controllers.known import CONTROLLERS, SOURCE_KINDS
 from tidegate.dialect.helm.record import read_record
@@ -24,7 +23,7 @@ from tidegate.dialect.ownership.inventories import (
 )
 from tidegate.errors import UsageError
 from tidegate.inspection.lineage import Lineage, flux_tree_name
-from tidegate.model.k8s.objects import JsonObject, Kind, Ref, versionless_key
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref, object_body, versionless_key
 from tidegate.model.plans.plan import PlannedUnit
 from tidegate.model.units.unit import UnitId
 from tidegate.model.views.tree import TreeNode
@@ -91,9 +90,9 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
     async def _read_unit_resource(self, name: UnitId) -> JsonObject:
         """Return the live unit resource, or an empty body."""
         kind = Kind(CONTROLLERS[name.kind].group, "v1", name.kind)
-        refs = (Ref(kind, name.namespace, name.name),)
-        live_objects = await get_objects(self.session.world, refs, cluster=name.cluster)
-        return object_body(live_objects[0]) if live_objects else {}
+        ref = Ref(kind, name.namespace, name.name)
+        live = await self.session.reader(name.cluster).get(ref)
+        return object_body(live) if live else {}
 
     async def _deployed_refs(self, name: UnitId, unit_resource: JsonObject) -> Sequence[Ref] | None:
         if targets_other_cluster(unit_resource):
@@ -109,12 +108,8 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
         if release is None:
             return None
         record, namespace = release
-        live_objects = await get_objects(self.session.world, (record,), cluster=cluster)
-        return (
-            [*manifest_refs(read_record(object_body(live_objects[0])), namespace)]
-            if live_objects
-            else None
-        )
+        live = await self.session.reader(cluster).get(record)
+        return [*manifest_refs(read_record(object_body(live)), namespace)] if live else None
 
     async def _journal_refs(self, name: UnitId) -> list[Ref] | None:
         """Return the live objects in the journal of a unit, or None without a journal."""
@@ -123,5 +118,5 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
         stored = await read_journal(PlannedUnit(id=name, cluster=cluster), self.session.world)
         refs = [ref for ref, entry in stored.journal.entries.items() if not entry.hook]
         # The journal also has objects that were planned but not written.
-        live_objects = await get_objects(self.session.world, sorted(refs), cluster=cluster)
-        return [live.ref for live in live_objects] if stored.secrets else None
+        live_objects = await self.session.reader(cluster).get_many(sorted(refs))
+        return [live.ref for live in live_objects.values()] if stored.secrets else None

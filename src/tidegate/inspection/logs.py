@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from tidegate.clusters.reader import get_objects, list_objects, object_body
+from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.errors import sanitize
 from tidegate.inspection.events import PodOwners
-from tidegate.model.k8s.json_fields import get_mappings, get_text
-from tidegate.model.k8s.objects import Kind, LiveObject, Ref
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.kinds import JOB, POD, REPLICA_SET
+from tidegate.model.k8s.objects import LiveObject, object_body
+from tidegate.model.k8s.pods import container_statuses, owner_key, owner_keys
 from tidegate.model.times import Ms
 from tidegate.model.views.events import LogLine
-from tidegate.planning.requirements import POD
-from tidegate.rollout.logs import POLL_INTERVAL, LogReader, container_statuses
+from tidegate.rollout.logs import POLL_INTERVAL, LogReader
+from tidegate.world.requests import Selection
 
-INTERMEDIATE_OWNERS = (Kind("apps", "v1", "ReplicaSet"), Kind("batch", "v1", "Job"))
+INTERMEDIATE_OWNERS = (REPLICA_SET, JOB)
 """Kinds between an object of a unit and its pods."""
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
-OwnerKey = tuple[str, str, str]
-"""A kind, a namespace and a name."""
 
 
 class LogFollower:
@@ -66,13 +66,8 @@ class LogFollower:
             <= FINISHED_PHASES
         ):
             return False
-        live_count = 0
-        for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in self._workloads):
-            refs = [
-                cluster_ref.ref for cluster_ref in self._workloads if cluster_ref.cluster == cluster
-            ]
-            live_count += len(await get_objects(self._session.world, refs, cluster=cluster))
-        return live_count == (len(self._workloads) if pods else 0)
+        live_objects = await get_objects(self._session.world, self._workloads)
+        return len(live_objects) == (len(self._workloads) if pods else 0)
 
     async def _read(self, pod: LiveObject, cluster: str) -> list[LogLine]:
         lines = []
@@ -89,31 +84,19 @@ class LogFollower:
         pods: list[tuple[str, LiveObject]] = []
         for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in self._cluster_refs):
             owners = {
-                _owner_key(cluster_ref.ref)
+                owner_key(cluster_ref.ref)
                 for cluster_ref in self._cluster_refs
                 if cluster_ref.cluster == cluster
             }
             namespaces = dict.fromkeys(namespace for _, namespace, _ in owners if namespace)
-            selections = [
-                (kind, namespace)
+            live_objects = await self._session.reader(cluster).list_all(
+                Selection(kind, namespace)
                 for namespace in namespaces
                 for kind in (*INTERMEDIATE_OWNERS, POD)
-            ]
-            live_objects = await list_objects(self._session.world, selections, cluster=cluster)
+            )
             for live in live_objects:  # owners come before pods, so the owner of a pod is known
-                key = _owner_key(live.ref)
-                if key in owners or owners & _owner_keys(live):
+                key = owner_key(live.ref)
+                if key in owners or not owners.isdisjoint(owner_keys(object_body(live))):
                     owners.add(key)
                     pods += [(cluster, live)] if live.ref.kind == POD else []
         return pods
-
-
-def _owner_key(ref: Ref) -> OwnerKey:
-    return ref.kind.name, ref.namespace, ref.name
-
-
-def _owner_keys(live: LiveObject) -> set[OwnerKey]:
-    return {
-        (get_text(owner, "kind"), live.ref.namespace, get_text(owner, "name"))
-        for owner in get_mappings(object_body(live), "metadata", "ownerReferences")
-    }

@@ -15,31 +15,28 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.inspection.status import UnitStatus, judge_bodies
 from tidegate.model.k8s.json_fields import get_mappings, get_text
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref, versionless_key
+from tidegate.model.k8s.kinds import JOB, POD, REPLICA_SET
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, object_body
+from tidegate.model.k8s.pods import OwnerKey, owner_key, owner_keys
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.plan import PlanItem, PlannedUnit, Step, managed_items
 from tidegate.model.rollouts.journal import Journal
-from tidegate.model.rollouts.names import PHASE_NAMES
+from tidegate.model.rollouts.names import phase_title
 from tidegate.model.views.resources import ResourceRow
 from tidegate.plan.build.hook_names import complete_hook_names
-from tidegate.world.messages import ListPage, NotServed
-from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import List, Selection
+from tidegate.world.requests import Selection
 
 OWNED_KINDS = (
-    Kind("apps", "v1", "ReplicaSet"),
-    Kind("batch", "v1", "Job"),
-    Kind("", "v1", "Pod"),
+    REPLICA_SET,
+    JOB,
+    POD,
 )
 """Kinds that controllers create from objects in Git and that users look for."""
 HOOK_RESULTS = {Health.HEALTHY: "Succeeded", Health.DEGRADED: "Failed"}
 SYNC, SYNC_FAIL = "Sync", "SyncFail"
-OwnerKey = tuple[str, str, str]
-"""Kind, namespace and name of an owner."""
 
 
 class Resources(msgspec.Struct, frozen=True):
@@ -59,9 +56,9 @@ class _HookHistory(msgspec.Struct, frozen=True):
     verdicts: Mapping[ClusterRef, Verdict]
 
     def row(self, step: Step, item: PlanItem) -> ResourceRow:
-        hook = _phase(step)
+        hook = phase_title(step.hook_event, step.phase)
         verdict = self.verdicts.get(ClusterRef(step.cluster, item.ref))
-        result = self.operation_results.get((hook, _owner_key(item.ref)), {})
+        result = self.operation_results.get((hook, owner_key(item.ref)), {})
         row = ResourceRow(item.ref, step.wave, verdict, phase=hook, hook=hook)
         if verdict is not None:
             return replace(row, hook_result=HOOK_RESULTS.get(verdict.health, "Running"))
@@ -113,7 +110,7 @@ async def read_resources(status: UnitStatus, session: Session) -> Resources:
 
 def _object_rows_by_ref(status: UnitStatus) -> dict[ClusterRef, ResourceRow]:
     phases = {
-        ClusterRef(step.cluster, item.ref): _phase(step)
+        ClusterRef(step.cluster, item.ref): phase_title(step.hook_event, step.phase)
         for step in status.plan.steps
         if step.unit == status.unit.id
         for item in managed_items(step)
@@ -130,14 +127,6 @@ def _object_rows_by_ref(status: UnitStatus) -> dict[ClusterRef, ResourceRow]:
         )
         for object_status in status.objects
     }
-
-
-def _phase(step: Step) -> str:
-    return PHASE_NAMES.get(step.hook_event, "") or PHASE_NAMES.get(step.phase, "") or SYNC
-
-
-def _owner_key(ref: Ref) -> OwnerKey:
-    return ref.kind.name, ref.namespace, ref.name
 
 
 def _hook_results(unit_resource: JsonObject) -> dict[tuple[str, OwnerKey], JsonObject]:
@@ -159,17 +148,11 @@ async def _judge_hooks(
     """Return the verdicts of the hooks that exist."""
     hooks: list[tuple[ClusterRef, PlannedUnit, JsonObject]] = []
     for step in steps:
-        refs = {
-            versionless_key(item.ref): item.ref
-            for item in managed_items(step)
-            if item.hook is not None
-        }
-        live_objects = (
-            await get_objects(session.world, refs.values(), cluster=step.cluster) if refs else []
-        )
+        refs = [item.ref for item in managed_items(step) if item.hook is not None]
+        live_objects = await session.reader(step.cluster).get_many(refs)
         hooks += [
-            (ClusterRef(step.cluster, refs[versionless_key(live.ref)]), unit, object_body(live))
-            for live in live_objects
+            (ClusterRef(step.cluster, ref), unit, object_body(live))
+            for ref, live in live_objects.items()
         ]
     return await judge_bodies(hooks, session)
 
@@ -183,15 +166,10 @@ async def _find_owned(
     """
     namespaces = dict.fromkeys(row.ref.namespace for row in rows if row.ref.namespace)
     selections = [Selection(kind, namespace) for namespace in namespaces for kind in OWNED_KINDS]
-    pages = await send_requests(session.world, *map(List, selections), cluster=unit.cluster)
-    answers = list(zip(selections, pages, strict=True))
-    live_objects = [
-        listed for _, page in answers if isinstance(page, ListPage) for listed in page.items
-    ]
+    listing = await session.reader(unit.cluster).list_each(selections)
+    live_objects = listing.items
     unreadable = [
-        f"{selection.kind.name}s in `{selection.namespace}`"
-        for selection, page in answers
-        if not isinstance(page, ListPage | NotServed)
+        f"{selection.kind.name}s in `{selection.namespace}`" for selection in listing.errors
     ]
     bodies = {ClusterRef(unit.cluster, live.ref): object_body(live) for live in live_objects}
     objects = ((cluster_ref, unit, body) for cluster_ref, body in bodies.items())
@@ -199,16 +177,13 @@ async def _find_owned(
     owned: dict[OwnerKey, list[ResourceRow]] = {}
     for live in sorted(live_objects, key=lambda listed: listed.ref):
         cluster_ref = ClusterRef(unit.cluster, live.ref)
-        for owner in get_mappings(bodies[cluster_ref], "metadata", "ownerReferences"):
-            owner_key = (get_text(owner, "kind"), live.ref.namespace, get_text(owner, "name"))
-            owned.setdefault(owner_key, []).append(
-                ResourceRow(live.ref, None, verdicts[cluster_ref])
-            )
+        for key in owner_keys(bodies[cluster_ref]):
+            owned.setdefault(key, []).append(ResourceRow(live.ref, None, verdicts[cluster_ref]))
     return owned, tuple(unreadable)
 
 
 def _with_owned(row: ResourceRow, owned_rows: Mapping[OwnerKey, list[ResourceRow]]) -> ResourceRow:
-    owned = owned_rows.get(_owner_key(row.ref), ())
+    owned = owned_rows.get(owner_key(row.ref), ())
     return (
         replace(row, owned=tuple(_with_owned(child, owned_rows) for child in owned))
         if owned

@@ -8,12 +8,12 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.clusters.journal import read_unit_journal
-from tidegate.clusters.reader import get_objects, object_body
+from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.inspection.diff import EMPTY_PLAN, preview_against_live
-from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref
+from tidegate.model.k8s.json_fields import get_text, object_kind, object_ref
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref, object_body
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.change import DiffAction
 from tidegate.model.plans.plan import Plan, PlannedUnit, Step, managed_items
@@ -22,8 +22,6 @@ from tidegate.plan.changes.selection import select_refs
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import (
-    _object_ref,
-    object_kind,
     unit_resource_documents,
     unit_resources,
     unit_rows,
@@ -255,7 +253,7 @@ async def read_desired_and_live(
         document for unit_tree in unit_trees for document in unit_resource_documents(unit_tree)
     )
     desired = {
-        _object_ref(document.body): document.body
+        object_ref(document.body): document.body
         for document in deployed
         if get_text(document.body, "kind") in kinds
     }
@@ -266,17 +264,13 @@ async def read_desired_and_live(
         if scan.is_searched(name)
         for document in scan.documents[name]
     )
-    for ref, body in ((_object_ref(document.body), document.body) for document in scanned):
+    for ref, body in ((object_ref(document.body), document.body) for document in scanned):
         is_source = ref.kind.name in kinds and is_dialect_kind(ref.kind)
         if is_source and (ref.kind.name, ref.name) not in known:
             desired.setdefault(ref, body)
-    live_objects = await get_objects(session.world, desired)
-    live_bodies = {
-        (live.ref.kind.name, live.ref.namespace, live.ref.name): object_body(live)
-        for live in live_objects
-    }
+    live_objects = await session.reader().get_many(desired)
     return [
-        (body, live_bodies.get((ref.kind.name, ref.namespace, ref.name), {}))
+        (body, object_body(live_objects[ref]) if ref in live_objects else {})
         for ref, body in desired.items()
     ]
 
@@ -284,14 +278,9 @@ async def read_desired_and_live(
 async def _read_live_resources(
     desired_resources: dict[UnitId, JsonObject], session: Session
 ) -> dict[UnitId, JsonObject]:
-    live_bodies: dict[UnitId, JsonObject] = {}
-    for cluster in dict.fromkeys(unit_id.cluster for unit_id in desired_resources):
-        names = [unit_id for unit_id in desired_resources if unit_id.cluster == cluster]
-        refs = [
-            Ref(object_kind(desired_resources[unit_id]), unit_id.namespace, unit_id.name)
-            for unit_id in names
-        ]
-        for live in await get_objects(session.world, refs, cluster=cluster):
-            ref = live.ref
-            live_bodies[UnitId(ref.kind.name, cluster, ref.namespace, ref.name)] = object_body(live)
-    return live_bodies
+    cluster_refs = {
+        ClusterRef(id_.cluster, Ref(object_kind(body), id_.namespace, id_.name)): id_
+        for id_, body in desired_resources.items()
+    }
+    live_objects = await get_objects(session.world, cluster_refs)
+    return {cluster_refs[name]: object_body(live) for name, live in live_objects.items()}

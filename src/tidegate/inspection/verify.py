@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import get_objects, object_body
+from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.health.recorded_time import (
@@ -18,7 +18,7 @@ from tidegate.health.recorded_time import (
 )
 from tidegate.inspection.status import read_status
 from tidegate.model.finding import Finding
-from tidegate.model.k8s.objects import ClusterRef, LiveObject, versionless_key
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, object_body
 from tidegate.model.plans.plan import Plan
 from tidegate.model.plans.verification import ObservedObject, OrderPair, PairState
 from tidegate.model.rollouts.run import RunHead, RunObject, RunRecord, RunStep
@@ -128,24 +128,14 @@ def _should_exist(run_object: RunObject) -> bool:
 
 async def _observe_objects(head: RunHead, session: Session) -> dict[ClusterRef, ObservedObject]:
     managers = {unit.id: unit.manager for unit in head.units}
-    requested: dict[str, dict[tuple[str, ...], tuple[ClusterRef, str]]] = {}
+    object_managers: dict[ClusterRef, str] = {}
     for step in head.steps:
         for run_object in step.objects:
             cluster_ref = ClusterRef(step.cluster, run_object.ref)
-            in_cluster = requested.setdefault(step.cluster, {})
-            in_cluster.setdefault(
-                versionless_key(run_object.ref), (cluster_ref, managers.get(step.unit, ""))
-            )
+            object_managers.setdefault(cluster_ref, managers.get(step.unit, ""))
     observed: dict[ClusterRef, ObservedObject] = {}
-    for cluster, requested_refs in requested.items():
-        live_objects = await get_objects(
-            session.world,
-            [cluster_ref.ref for cluster_ref, _ in requested_refs.values()],
-            cluster=cluster,
-        )
-        for live in live_objects:
-            cluster_ref, manager = requested_refs[versionless_key(live.ref)]
-            observed |= _observed_object(live, cluster_ref, manager)
+    for cluster_ref, live in (await get_objects(session.world, object_managers)).items():
+        observed |= _observed_object(live, cluster_ref, object_managers[cluster_ref])
     return observed
 
 

@@ -11,7 +11,7 @@ from tidegate.clusters.session import Session
 from tidegate.dialect.argo.waves import WAVE, WEIGHT
 from tidegate.graph.positions import parse_origin
 from tidegate.model.k8s.json_fields import get_mapping
-from tidegate.model.plans.manifest import Manifest, Phase
+from tidegate.model.plans.manifest import PHASE_INDEXES, Manifest, Phase
 from tidegate.model.plans.plan import ItemAction
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.model.views.waves import (
@@ -28,8 +28,6 @@ from tidegate.planning.manifests import UnitManifests
 from tidegate.planning.plan import PlanResult
 from tidegate.workspace.selection import unit_rows
 from tidegate.workspace.workspace import Workspace
-
-PHASE_INDEX = {phase: place for place, phase in enumerate(Phase)}
 
 
 async def read_wave_inventories(
@@ -129,7 +127,7 @@ def _unit_waves(unit_manifests: UnitManifests) -> UnitWaves:
     unit = unit_manifests.manifests.unit
     waves: dict[tuple[int, int], list[Manifest]] = {}
     for manifest in unit_manifests.manifests.manifests:
-        waves.setdefault((PHASE_INDEX[manifest.phase], manifest.wave), []).append(manifest)
+        waves.setdefault((PHASE_INDEXES[manifest.phase], manifest.wave), []).append(manifest)
     phases = list(Phase)
     return UnitWaves(
         unit=unit.id,

@@ -87,7 +87,7 @@ def join_command(container: Json) -> str:
 
 def is_own_address(variable: str, telemetry: tuple[str, ...]) -> bool:
     """Return whether a variable holds the public address of the program or a telemetry endpoint."""
-    return bool(OWN_ADDRESS.search(variable)) or is_telemetry(variable, telemetry)
+    return bool(OWN_ADDRESS.search(variable)) or matches_any(variable, telemetry)
 
 
 def find_hosts(
@@ -98,7 +98,7 @@ def find_hosts(
     certain = set(URL_HOST.findall(text)) | _certain_hosts(text, variable)
     is_host = bool(HOST_VARIABLE.search(variable))
     for name in (*sorted(certain), *_possible_hosts(text, variable)):
-        if name not in IGNORED_HOSTS and name not in aliases and not is_telemetry(name, telemetry):
+        if name not in IGNORED_HOSTS and name not in aliases and not matches_any(name, telemetry):
             yield Host(name, name in certain or is_host or name.endswith(CLUSTER_SUFFIX))
 
 
@@ -126,7 +126,7 @@ def find_addresses(text: str, telemetry: tuple[str, ...]) -> Iterator[Host]:
     text = USER_OF_URL.sub("://", text)
     services = (word for word in HOST.findall(text) if word.endswith(CLUSTER_SUFFIX))
     for name in dict.fromkeys((*URL_HOST.findall(text), *services)):
-        if name not in IGNORED_HOSTS and not is_telemetry(name, telemetry):
+        if name not in IGNORED_HOSTS and not matches_any(name, telemetry):
             yield Host(name, is_certain=name.endswith(CLUSTER_SUFFIX))
 
 
@@ -195,11 +195,6 @@ def _contains_path(path: str, command: str) -> bool:
 def matches_any(text: str, patterns: Iterable[str]) -> bool:
     """Return whether a text matches one of the patterns, ignoring case."""
     return any(_compile_pattern(pattern).search(text) for pattern in patterns)
-
-
-def is_telemetry(name: str, telemetry: tuple[str, ...]) -> bool:
-    """Return whether a name matches a telemetry pattern."""
-    return any(_compile_pattern(pattern).search(name) for pattern in telemetry)
 
 
 def _possible_hosts(text: str, variable: str) -> Iterator[str]:

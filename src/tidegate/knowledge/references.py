@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 from tidegate.knowledge.templates import list_item_scopes, make_scope, render, render_text
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import CONFIG_MAP, SECRET
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.checks import all_checks_pass
 from tidegate.model.operators.rows import KindRow, Need, Product, RequiredState, ServiceProduct
 
-SECRET = Kind("", "v1", "Secret")
 CRD_KIND_NAME = "CustomResourceDefinition"
-CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 
 def list_required_configs(spec: JsonObject, namespace: str) -> Iterator[Ref]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from tidegate.knowledge.references import CONFIG_MAP, list_env_from_sources, list_env_key_sources
+from tidegate.knowledge.references import list_env_from_sources, list_env_key_sources
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import CONFIG_MAP
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.text.lazy_regex import lazy_regex
 
 OPEN_KEYS_ANNOTATION = "sandbox.tidegate.dev/open-keys"
 """Marks a Secret with unknown keys: every key is assumed to exist."""
@@ -16,6 +20,13 @@ SIMULATED_ANNOTATION = "sandbox.tidegate.dev/simulated"
 """Marks an object that a simulated operator has produced."""
 SIMULATED_VALUE = "simulated"
 """The value of a key of such a Secret."""
+DATABASE_VARIABLE = lazy_regex(
+    r"(?:^|_)(?:DB|DSN|DATABASE|PG|SQL|MYSQL|MARIADB|POSTGRES(?:QL)?|MONGO(?:DB)?)(?:_|$|HOST|URL)",
+    re.IGNORECASE,
+)
+DATABASE_URL = lazy_regex(
+    r"^(?:jdbc:|(?:postgres(?:ql)?|mysql|mariadb|mongodb|sqlserver)[+\w]*://)"
+)
 FindObject = Callable[[Kind, str], JsonObject | None]
 """A function that returns a Secret or ConfigMap by kind and name, or None if it is unknown."""
 
@@ -54,15 +65,33 @@ def get_data_value(body: JsonObject | None, kind: Kind, key: str) -> str:
         return ""
 
 
-def list_variables(container: Json, find: FindObject) -> Iterator[tuple[str, str]]:
+class Variable(NamedTuple):
+    """An environment variable of a container."""
+
+    name: str
+    value: str
+    is_shared: bool = False
+    """Whether it is one of all settings in an object of `envFrom`."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the container probably uses it: a list of settings also has those of others.
+
+        The database is the exception: every task of a program that has one opens it.
+        """
+        is_of_database = DATABASE_VARIABLE.search(self.name) or DATABASE_URL.search(self.value)
+        return not self.is_shared or is_of_database is not None
+
+
+def list_variables(container: Json, find: FindObject) -> Iterator[Variable]:
     """Yield the variables of a container with their values, as far as they are known."""
     for kind, reference in list_env_from_sources(container):
         source = find(kind, get_text(reference, "name"))
         for key in get_data(source) if source is not None else ():
-            yield key, get_data_value(source, kind, key)
+            yield Variable(key, get_data_value(source, kind, key), is_shared=True)
     for name, kind, reference in list_env_key_sources(container):
         source = find(kind, get_text(reference, "name"))
-        yield name, get_data_value(source, kind, get_text(reference, "key"))
+        yield Variable(name, get_data_value(source, kind, get_text(reference, "key")))
     for variable in get_mappings(container, "env"):
         if value := get_text(variable, "value"):
-            yield get_text(variable, "name"), value
+            yield Variable(get_text(variable, "name"), value)

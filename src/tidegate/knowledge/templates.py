@@ -167,10 +167,11 @@ def _fill_text(text: str, scope: JsonObject) -> Json:
     parts = [piece if isinstance(piece, str) else _first_value(piece, scope) for piece in pieces]
     if any(part is None or isinstance(part, dict | list) for part in parts):
         return None
-    return "".join(_to_text(part) for part in parts)
+    return "".join(scalar_text(part) for part in parts)
 
 
-def _to_text(value: Json) -> str:
+def scalar_text(value: Json) -> str:
+    """Return a scalar as text, as YAML writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -217,7 +218,7 @@ def _without_missing(pairs: Iterable[tuple[str, Json]]) -> JsonObject:
 
 
 def _scalar_text(value: Json) -> Json:
-    return None if value is None or isinstance(value, dict | list) else _to_text(value)
+    return None if value is None or isinstance(value, dict | list) else scalar_text(value)
 
 
 def _parse_address(address: Json) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from tidegate.kube.access.clusters import proxy_from_environment, read_server
 from tidegate.kube.access.context import Anonymous, KubeTarget, Login, TokenFile
 from tidegate.kube.access.entries import ConfigEntry, ConfigFile
 from tidegate.kube.access.users import read_identity, read_login
+from tidegate.model.display import join_quoted
 
 SERVICE_ACCOUNT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 IN_CLUSTER = "in-cluster"
@@ -203,9 +204,11 @@ def _missing_context(files: tuple[ConfigFile, ...], environ: Mapping[str, str]) 
 
 def _describe_choices(files: tuple[ConfigFile, ...], kind: str) -> str:
     names = sorted({name for file in files for name in _entries_by_name(file, kind)})
-    shown = ", ".join(f"`{sanitize(name)}`" for name in names[:MAX_SHOWN_NAMES])
-    more = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
-    return f"known {kind}s: {shown}{more}" if names else f"no {kind} is defined"
+    return (
+        f"known {kind}s: {join_quoted(names, MAX_SHOWN_NAMES)}"
+        if names
+        else f"no {kind} is defined"
+    )
 
 
 def _is_in_cluster(environ: Mapping[str, str], directory: Path) -> bool:

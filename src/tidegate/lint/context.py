@@ -15,7 +15,7 @@ from tidegate.errors import Location
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.lint.order import StepOrder
 from tidegate.model.config import ControllerSetting
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref, versionless_key
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plans.graph import Graph, UnmetDependency
 from tidegate.model.plans.manifest import Manifest
 from tidegate.model.plans.plan import Step
@@ -45,6 +45,9 @@ class Reachability(Protocol):
     def step_starts(self, step: int) -> bool: ...
     def is_met(self, requirement: int) -> bool: ...
     def wait_chain(self, requirement: int, step: int) -> WaitChain | None: ...
+    def with_met(self, requirements: Iterable[int]) -> Reachability:
+        """Return the reachability if these requirements are met as well."""
+        ...
 
 
 class AllReachable:
@@ -58,6 +61,9 @@ class AllReachable:
 
     def wait_chain(self, requirement: int, step: int) -> WaitChain | None:  # noqa: ARG002
         return None
+
+    def with_met(self, requirements: Iterable[int]) -> Reachability:  # noqa: ARG002
+        return self
 
 
 class LintObject(msgspec.Struct, frozen=True, eq=False):
@@ -142,12 +148,20 @@ class LintContext:
     """How long units take, where some have sync windows."""
     files: frozenset[str] = frozenset()
     """Names of all files."""
+    helmfile_charts: frozenset[str] = frozenset()
+    """Names of the releases and charts that helmfile installs, before Argo CD or Flux runs."""
     git_ignored_files: frozenset[str] = frozenset()
     """Files that overlays name and that exist, but that Git ignores."""
     complete_units: frozenset[UnitId] = frozenset()
     """Units whose objects are all known."""
+    unknown_sources: Mapping[UnitId, frozenset[str]] = field(default_factory=dict)
+    """Names of the charts and repositories whose objects are unknown, by unit."""
     missing: tuple[UnmetDependency, ...] = ()
     """Dependencies that no unit provides."""
+    partial_reason: str = ""
+    """Why not all units of the repository are known; empty if they are."""
+    find_creating_file: Callable[[Ref], str] = lambda _ref: ""
+    """Returns the file that creates a missing object, although no unit deploys the file."""
     provided: frozenset[Identity] = frozenset()
     """All objects of the units, and what operators create from them."""
     bands: Bands = field(default_factory=Bands)
@@ -183,6 +197,10 @@ class LintContext:
         for lint_object in self.objects:
             result.setdefault(lint_object.unit.id, []).append(lint_object)
         return result
+
+    def is_in_helmfile(self, kind: Kind) -> bool:
+        """Return whether a helmfile of the repository installs the CRD of a kind."""
+        return any(self.catalog.is_operator_chart(chart, kind) for chart in self.helmfile_charts)
 
     def objects_of_kind(self, group: str, *kinds: str) -> Iterable[LintObject]:
         for kind in kinds:

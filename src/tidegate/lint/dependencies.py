@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 import msgspec
@@ -90,24 +91,48 @@ class DependencyIndex:
 
     @cached_property
     def deadlocks(self) -> list[UnmetRequirement]:
-        """Objects in started steps that wait for an object of a later step; each once."""
-        deadlocks = self._find_deadlocks(self.context.reachability)
-        if self.context.strict_reachability is not None:
-            timing_deadlocks = self._find_deadlocks(self.context.strict_reachability)
-            deadlocks.update(
-                {
-                    key: replace(unmet, depends_on_timing=True)
-                    for key, unmet in timing_deadlocks.items()
-                    if key not in deadlocks
-                }
-            )
-        return [*deadlocks.values()]
+        """Objects that wait for an object of a later step; each once.
 
-    def _find_deadlocks(
+        Those that would only be reached after another deadlock is resolved are among them.
+        """
+        by_objects: dict[tuple[int, int], UnmetRequirement] = {}
+        for unmet in self._deadlocks.values():
+            by_objects.setdefault((unmet.edge.after, id(unmet.provider)), unmet)
+        return [*by_objects.values()]
+
+    @cached_property
+    def _deadlocks(self) -> dict[int, UnmetRequirement]:
+        """The deadlocks by requirement; those that depend on timing are last."""
+        strict = self.context.strict_reachability
+        deadlocks = self._find_deadlocks(self.context.reachability)
+        for requirement, unmet in self._find_deadlocks(strict).items() if strict else ():
+            deadlocks.setdefault(requirement, replace(unmet, depends_on_timing=True))
+        return deadlocks
+
+    @cached_property
+    def _resolved_reachability(self) -> Reachability:
+        """Reachability if all deadlocks are resolved, independently of timing."""
+        reachability = self.context.strict_reachability or self.context.reachability
+        return reachability.with_met(self._deadlocks)
+
+    def _is_met_later(self, requirement: int) -> bool:
+        """Return whether a requirement is no deadlock and met in the end, whatever the timing."""
+        return requirement not in self._deadlocks and self._resolved_reachability.is_met(
+            requirement
+        )
+
+    def _find_deadlocks(self, reachability: Reachability) -> dict[int, UnmetRequirement]:
+        """Return the deadlocks by requirement, also those behind other deadlocks."""
+        all_deadlocks: dict[int, UnmetRequirement] = {}
+        while deadlocks := dict(self._first_deadlocks(reachability)):
+            all_deadlocks.update(deadlocks)
+            reachability = reachability.with_met(deadlocks)
+        return all_deadlocks
+
+    def _first_deadlocks(
         self, reachability: Reachability
-    ) -> dict[tuple[int, int], UnmetRequirement]:
-        """Return the deadlocks by dependent and provider."""
-        deadlocks: dict[tuple[int, int], UnmetRequirement] = {}
+    ) -> Iterator[tuple[int, UnmetRequirement]]:
+        """Yield the deadlocks in steps that start, each with the number of its requirement."""
         for requirement, edges in self.requirements.items():
             node = self.graph.nodes[edges[0].after]
             obj = self.objects.get(node.number)
@@ -118,12 +143,8 @@ class DependencyIndex:
             chain = reachability.wait_chain(requirement, node.step)
             if chain is not None:
                 edge = self.graph.edges[chain.edge]
-                provider = self._provider(edge)
-                unmet = UnmetRequirement(
-                    obj, edge, provider, self.requirement_name(edge), chain.links
-                )
-                deadlocks.setdefault((node.number, id(provider)), unmet)
-        return deadlocks
+                name, provider = self.requirement_name(edge), self._provider(edge)
+                yield requirement, UnmetRequirement(obj, edge, provider, name, chain.links)
 
     def _blocks_step(self, node: GraphNode, edge: GraphEdge) -> bool:
         """Return whether the step of the object cannot finish without the requirement."""
@@ -158,7 +179,7 @@ class DependencyIndex:
         for requirement, edges in self._references.items():
             node = self.graph.nodes[edges[0].after]
             obj = self.objects.get(node.number)
-            if obj is None or not self._is_met(requirement):
+            if obj is None or not self._is_met_later(requirement):
                 continue
             providers = [(edge, self._provider(edge)) for edge in edges]
             steps = self.graph.steps
@@ -180,34 +201,20 @@ class DependencyIndex:
                 )
         return inversions
 
-    def _is_met(self, requirement: int) -> bool:
-        """Return whether the requirement is met independently of timing."""
-        return (self.context.strict_reachability or self.context.reachability).is_met(requirement)
-
     @cached_property
     def races(self) -> list[UnmetRequirement]:
         """Tasks that fail until an unordered dependency is ready."""
-        return self._find_unordered(Effect.FAILS)
-
-    @cached_property
-    def rejections(self) -> list[UnmetRequirement]:
-        """Objects that the API server rejects until an unordered dependency exists."""
-        return self._find_unordered(Effect.REJECTED)
-
-    def _find_unordered(self, effect: Effect) -> list[UnmetRequirement]:
         steps = self.graph.steps
         result: list[UnmetRequirement] = []
-        for requirement, edges in self.requirements.items():
+        for edges in self.met_requirements:
             first = edges[0]
             node = self.graph.nodes[first.after]
             obj = self.objects.get(node.number)
-            if first.effect is not effect or obj is None or node.step == NO_STEP:
-                continue
-            if not self.context.reachability.is_met(requirement):
+            if first.effect is not Effect.FAILS or obj is None or node.step == NO_STEP:
                 continue
             dependent_step = steps[node.step].id
             providers = [
-                (edge, node_before) for edge in edges for node_before in self._backing_nodes(edge)
+                (edge, node_before) for edge in edges for node_before in self.backing_nodes(edge)
             ]
             unordered = [
                 (edge, node_before)
@@ -223,12 +230,21 @@ class DependencyIndex:
                 result.append(UnmetRequirement(obj, edge, provider, self.requirement_name(edge)))
         return result
 
+    @property
+    def met_requirements(self) -> Iterator[list[GraphEdge]]:
+        """The edges of each mandatory requirement that is met in the end, whatever the timing."""
+        return (
+            edges
+            for requirement, edges in self.requirements.items()
+            if self._is_met_later(requirement)
+        )
+
     def _is_ready_before(self, earlier: str, later: str, provider: GraphNode) -> bool:
         """Return whether one step is ready before the other starts."""
         is_before = self.context.order.is_after(later, earlier)
         return is_before and self._gated.get(provider.step, False) and self.is_awaited(provider)
 
-    def _backing_nodes(self, edge: GraphEdge) -> list[GraphNode]:
+    def backing_nodes(self, edge: GraphEdge) -> list[GraphNode]:
         """Return the nodes that must be ready for the requirement; for a Service, its workloads."""
         node = self.graph.nodes[edge.before]
         workloads = [

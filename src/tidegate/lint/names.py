@@ -5,10 +5,10 @@ from __future__ import annotations
 from tidegate.lint.context import LintObject
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.plan import Step
+from tidegate.model.rollouts.names import wave_name
 
 MAIN_STAGE = "rest"
 """The stage of most objects of a Flux unit."""
-PHASES = {"sync": "", "presync": "PreSync", "postsync": "PostSync", "syncfail": "SyncFail"}
 
 
 def object_name(ref: Ref) -> str:
@@ -29,9 +29,7 @@ def step_name(step: Step | None) -> str:
         return f"`{step.unit}`"
     if step.stage:
         return f"stage {step.stage}"
-    phase = PHASES.get(step.phase, step.phase)
-    wave = f"wave {step.wave}"
-    return wave if not phase else f"{phase} {wave}" if step.wave else phase
+    return wave_name(step.phase, step.wave)
 
 
 def step_name_in_unit(
@@ -43,9 +41,3 @@ def step_name_in_unit(
     if is_one_unit or (step is not None and step.stage == MAIN_STAGE):
         return step_text
     return f"{step_text} of `{obj.unit.id}`"
-
-
-def join_limited(names: list[str], limit: int = 3) -> str:
-    """Join the first names and the number of the others: `a, b, c and 2 more`."""
-    shown = ", ".join(names[:limit])
-    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown

@@ -65,9 +65,19 @@ class StepOrder:
             for item in step_items(step)
         }
 
+    @cached_property
+    def _steps_by_ref(self) -> dict[tuple[UnitId, Ref], Step]:
+        return {(unit, ref): step for (unit, _, ref), step in self._steps_by_item.items()}
+
     def step_for(self, unit: UnitId, manifest: Manifest) -> Step | None:
-        """Return the step of an object, or None if its kind is not served."""
-        return self._steps_by_item.get((unit, manifest.phase, manifest.ref))
+        """Return the step of an object, or None if its kind is not served.
+
+        A Namespace or a CRD may be in an earlier phase than its own.
+        """
+        step = self._steps_by_item.get((unit, manifest.phase, manifest.ref))
+        if step is None and manifest.hook_policies is None:
+            return self._steps_by_ref.get((unit, manifest.ref))
+        return step
 
     def is_after(self, later: str, earlier: str) -> bool:
         """Return whether a step starts only after the gate of another has opened."""

@@ -8,18 +8,9 @@ from collections.abc import Iterator
 from tidegate.lint.context import LintObject
 from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import FieldPath, JsonObject
+from tidegate.model.k8s.pods import POD_TEMPLATE_PATHS
 from tidegate.model.text.lazy_regex import lazy_regex
 
-POD_TEMPLATE_PATHS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("apps", "Deployment"): ("spec", "template"),
-    ("apps", "StatefulSet"): ("spec", "template"),
-    ("apps", "DaemonSet"): ("spec", "template"),
-    ("apps", "ReplicaSet"): ("spec", "template"),
-    ("batch", "Job"): ("spec", "template"),
-    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
-    ("", "Pod"): (),
-}
-"""Path of the pod template by kind; empty for a Pod itself."""
 LONG_RUNNING_KINDS = ("Deployment", "StatefulSet", "DaemonSet")
 MIGRATION = lazy_regex(r"migrat|flyway|liquibase|alembic|db[-_]?schema", re.IGNORECASE)
 

@@ -15,6 +15,7 @@ from tidegate.lint.rules import (
     jobs,
     kinds,
     missing_names,
+    unit_order,
     windows,
 )
 from tidegate.model.finding import Severity
@@ -30,6 +31,7 @@ MODULES = (
     missing_names,
     deadlocks,
     bootstrap,
+    unit_order,
     windows,
 )
 

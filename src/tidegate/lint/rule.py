@@ -43,6 +43,8 @@ class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
     snippet: str = ""
     """Text to paste into a file."""
     semantics: tuple[str, ...] = ()
+    cause: str = ""
+    """What it has in common with other diagnostics of the rule, which are one finding with it."""
 
 
 RuleFunction = Callable[[LintContext], Iterable[Diagnostic]]
@@ -72,6 +74,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
                 location for target in diagnostic.related if (location := _locate(target, locate))
             ),
             snippet=diagnostic.snippet,
+            cause=diagnostic.cause,
         )
 
 
@@ -101,14 +104,24 @@ rule = REGISTRY.rule
 
 
 def run_rules(context: LintContext, rules: Iterable[Rule]) -> Iterator[tuple[Rule, Diagnostic]]:
-    """Run rules on a context and yield each diagnostic once, with its rule."""
+    """Run rules on a context and yield each diagnostic once, with its rule.
+
+    A field whose value is unknown has no diagnostics.
+    """
     for lint_rule in rules:
         seen: set[tuple[str, str]] = set()
         for diagnostic in lint_rule.function(context):
+            if _is_unknown(diagnostic.at):
+                continue
             key = (diagnostic.message, _target_key(diagnostic.at))
             if key not in seen:
                 seen.add(key)
                 yield lint_rule, diagnostic
+
+
+def _is_unknown(at: DiagnosticTarget) -> bool:
+    """Return whether the field has a value that replaces an unknown one."""
+    return isinstance(at, FieldRef) and bool(at.path) and at.document.is_unknown(at.path)
 
 
 def _target_key(at: DiagnosticTarget) -> str:

@@ -9,8 +9,8 @@ from tidegate.model.operators.rows import Check, KindRow
 
 def health_check_snippets(kind: Kind, row: KindRow) -> str:
     """Return Lua for argocd-cm and CEL for a Flux Kustomization; "" if there is no equivalent."""
-    checks = [check for check in row.ready_when if not check.equals and not check.at_least]
-    if len(checks) != len(row.ready_when) or any(check.matches for check in checks):
+    checks = _portable_checks(row)
+    if not checks:
         return ""
     setting_name = f"{kind.group}_{kind.name}" if kind.group else kind.name
     return "\n".join(
@@ -25,11 +25,32 @@ def health_check_snippets(kind: Kind, row: KindRow) -> str:
             "  end",
             "  return hs",
             "# Flux Kustomization: spec.healthCheckExprs",
-            f"- apiVersion: {kind.api_version}",
-            f"  kind: {kind.name}",
-            f"  current: {_cel(checks)}",
+            *_expression_lines(kind, checks),
         ]
     )
+
+
+def health_expression_snippet(kind: Kind, row: KindRow) -> str:
+    """Return CEL for the spec of a Flux Kustomization; "" if there is no equivalent."""
+    checks = _portable_checks(row)
+    lines = (f"  {line}" for line in _expression_lines(kind, checks))
+    return "\n".join(("spec:", "  healthCheckExprs:", *lines)) if checks else ""
+
+
+def _portable_checks(row: KindRow) -> list[Check]:
+    """Return the checks of a kind; none if one has no equivalent in Lua and CEL."""
+    is_portable = not any(
+        check.equals or check.at_least or check.matches for check in row.ready_when
+    )
+    return [*row.ready_when] if is_portable else []
+
+
+def _expression_lines(kind: Kind, checks: list[Check]) -> list[str]:
+    return [
+        f"- apiVersion: {kind.api_version}",
+        f"  kind: {kind.name}",
+        f"  current: {_cel(checks)}",
+    ]
 
 
 def _lua(check: Check, number: int) -> list[str]:

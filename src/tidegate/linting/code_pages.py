@@ -1,45 +1,72 @@
-"""Descriptions of all codes: the pages of lint rules, and the rows of findings and errors."""
+"""Descriptions of all codes: the pages of lint rules, and the rows of the reference pages."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from collections.abc import Iterator
 from importlib import resources
+
+import msgspec
 
 from tidegate.errors import UsageError, sanitize
 from tidegate.lint.registry import RULES
 from tidegate.linting.run import RulePage, has_rule, rule_page
+from tidegate.model.text.suggest import suggest
 
-REFERENCE_PAGES = ("findings.md", "errors.md")
-FINDING_COLUMNS = 4
-"""Columns of the table of findings: code, severity, meaning, fix. Errors have code and meaning."""
+REFERENCE_PAGES = ("findings.md", "errors.md", "events.md")
+TABLES = frozenset({"code", "event", "outcome", "reason"})
+"""First columns of the tables that describe what Tidegate prints."""
+
+
+class CodeRow(msgspec.Struct, frozen=True):
+    """A row of a reference page: a code and its meaning."""
+
+    table: str
+    """What the code names: a code, an event, an outcome or a reason."""
+    meaning: str
+    severity: str = ""
+    fix: str = ""
 
 
 def describe_code(code: str) -> RulePage:
-    """Return the description of a rule, finding or error. Raises UsageError for an unknown code."""
+    """Return the description of a rule, finding, error, event, outcome or reason.
+
+    Raises UsageError for an unknown code.
+    """
     if has_rule(code):
         return rule_page(code)
-    rows = _read_rows()
+    rows = read_code_rows()
     if code not in rows:
-        matches = get_close_matches(code, [*RULES, *rows], n=1)
-        hint = f"did you mean `{matches[0]}`?" if matches else "`tidegate lint` prints the codes"
+        hint = suggest(code, (*RULES, *rows), "`tidegate lint` prints the codes")
         raise UsageError("usage.rule", f"unknown code `{sanitize(code)}`", hint=hint)
-    severity, meaning, fix = rows[code]
-    page = f"# {code}\n\n{meaning}\n" + (f"\nFix: {fix}\n" if fix else "")
-    return RulePage(code, meaning, severity, "", fix, page)
+    row = rows[code]
+    page = f"# {code}\n\n{row.meaning}\n" + (f"\nFix: {row.fix}\n" if row.fix else "")
+    return RulePage(code, row.meaning, row.severity, "", row.fix, page)
 
 
-def _read_rows() -> dict[str, tuple[str, str, str]]:
-    """Return severity, meaning and fix by code, from the tables of the reference pages."""
-    rows: dict[str, tuple[str, str, str]] = {}
+def read_code_rows() -> dict[str, CodeRow]:
+    """Return the rows of the reference pages by code. A finding takes precedence over an error."""
+    rows: dict[str, CodeRow] = {}
     for name in REFERENCE_PAGES:
         page = resources.files("tidegate.linting") / "codes" / name
-        for line in page.read_text(encoding="utf-8").splitlines():
-            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-            if not line.startswith("| `") or "." not in cells[0]:
+        for header, cells in _table_rows(page.read_text(encoding="utf-8").splitlines()):
+            row = dict(zip(header, cells, strict=True))
+            if header[0] not in TABLES:
                 continue
-            code = cells[0].strip("` ")
-            if len(cells) == FINDING_COLUMNS:
-                rows.setdefault(code, (cells[1], cells[2], cells[3]))
-            else:
-                rows.setdefault(code, ("error", cells[1], ""))
+            severity = row.get("severity", "error" if header[0] == "code" else "")
+            code = row[header[0]].strip("`")
+            rows.setdefault(code, CodeRow(header[0], row["meaning"], severity, row.get("fix", "")))
     return rows
+
+
+def _table_rows(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the header and the cells of each row of the tables of a page."""
+    header: list[str] = []
+    for previous, line in zip(["", *lines], lines, strict=False):
+        if line.startswith("|---"):
+            header = _cells(previous)
+        elif line.startswith("| `"):
+            yield header, _cells(line)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split(" | ")]

@@ -2,56 +2,51 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace as replace_struct
 
 from tidegate.clusters.session import Session
-from tidegate.documents import Document, read_documents
-from tidegate.errors import DocumentError, Location
-from tidegate.files import PathEscapeError, RootedFiles
+from tidegate.documents import Document
+from tidegate.errors import Location
 from tidegate.graph.milestones import find_ready_without_status
 from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.graph.reachability import StepReachability
 from tidegate.health.judge import ARGO
-from tidegate.lint.context import HasCheck, Identity, LintContext, LintFile, LintObject, OctalNumber
+from tidegate.knowledge.distributions import Distribution, find_distributions
+from tidegate.lint.context import HasCheck, Identity, LintContext, LintObject
 from tidegate.lint.order import StepOrder
-from tidegate.lint.rules.files import overlay_targets
+from tidegate.linting.creating_files import CreatingFiles
 from tidegate.linting.lookup import GraphReachability
+from tidegate.linting.repository_files import RepositoryFiles
 from tidegate.model.config import ControllerSetting
-from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import JsonObject, Kind, Ref
-from tidegate.model.plans.graph import Graph, GraphNode
+from tidegate.model.k8s.json_fields import get_text, object_kind, object_ref
+from tidegate.model.k8s.kinds import NAMESPACE
+from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.k8s.pods import owner_key
+from tidegate.model.plans.graph import Graph, GraphNode, UnmetDependency
 from tidegate.model.plans.manifest import Manifest
 from tidegate.model.plans.missing_dependency import (
     DependencyType,
     MissingDependency,
     describe_missing,
 )
-from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import Ms
+from tidegate.model.units.source import ChartSource, GitSource, OciSource
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.model.views.lint import AssumedDependency, UncheckedInput
 from tidegate.planning.graph import GraphResult, root_namespaces, unit_durations
 from tidegate.planning.manifests import UnitManifests
-from tidegate.planning.missing import NAMESPACE
 from tidegate.planning.provided import ProvidedObjects
-from tidegate.workspace.config import load_config
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.workspace import Workspace
 
-SOPS_RULES = ".sops.yaml"
-HEALTH_SETTING_PREFIX = "resource.customizations.health."
-MAX_FILE_SIZE = 1_000_000
-TEXT_SUFFIXES = (".yaml", ".yml", ".json")
-_SOPS_METADATA = lazy_regex(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
-_OCTAL_PHASE = lazy_regex(
-    rb"^\s*(?:-\s+)?[\"']?([\w./-]*(?:[pP]hase|[wW]ave|[bB]and))[\"']?\s*:\s*(0[0-7]+)\s*(?:#.*)?$",
-    re.MULTILINE,
+UNKNOWN_UNIT_CODES = frozenset(
+    {"appset.unavailable", "appset.unknown", "appset.no-results", "appset.empty", "appset.clusters"}
 )
+"""Codes of findings about ApplicationSets whose Applications are not known."""
+HEALTH_SETTING_PREFIX = "resource.customizations.health."
 
 
 class LoadedContext(msgspec.Struct, frozen=True):
@@ -66,6 +61,7 @@ class LoadedContext(msgspec.Struct, frozen=True):
 def build_context(
     workspace: Workspace,
     session: Session,
+    files: RepositoryFiles,
     graph_result: GraphResult | None,
     unit_manifests: Iterable[UnitManifests],
     *,
@@ -73,50 +69,109 @@ def build_context(
 ) -> LoadedContext:
     """Build the lint context of a workspace."""
     unit_manifests = tuple(unit_manifests)
-    scan, files = workspace.scan, frozenset(workspace.scan.files)
     has_check = _health_check_lookup(session, workspace.controller_settings)
     objects = tuple(obj for rendered in unit_manifests for obj in _lint_objects(rendered))
-    encrypted_files, octals = _scan_texts(scan)
     graph = _with_health_checks(graph_result.graph, objects, has_check) if graph_result else Graph()
-    overlays = tuple(_read_files(scan, scan.overlays.values()))
+    missing = find_unmet_dependencies(graph)
     context = LintContext(
         objects=objects,
         units=_collect_units(workspace, unit_manifests),
         order=StepOrder(graph_result.plan_result.plan) if graph_result else StepOrder(),
         graph=graph,
-        reachability=GraphReachability(graph),
-        strict_reachability=GraphReachability(graph, optimistic=False)
+        reachability=GraphReachability.from_graph(graph),
+        strict_reachability=GraphReachability.from_graph(graph, optimistic=False)
         if find_ready_without_status(graph, StepReachability(graph))
         else None,
         catalog=session.evaluator.rules.catalog,
         has_check=has_check,
         settings=workspace.controller_settings,
         unit_resources=dict(_unit_resources(workspace)),
-        overlays=overlays,
-        git_ignored_files=_git_ignored_targets(scan, overlays),
-        sops_configs=tuple(_read_files(scan, _files_named(scan, SOPS_RULES))),
-        encrypted_files=encrypted_files,
-        value_files=tuple(_read_files(scan, _files_named(scan, "values.yaml"))),
-        octals=octals,
+        overlays=files.overlays,
+        git_ignored_files=files.git_ignored,
+        sops_configs=files.sops_configs,
+        encrypted_files=files.encrypted,
+        value_files=files.values,
+        octals=files.octals,
+        helmfile_charts=files.helmfile_charts,
         documents={
             rendered.manifests.unit.id: rendered.rendered.documents for rendered in unit_manifests
         },
         encrypted_objects=frozenset(
             lint_object.identity for lint_object in objects if lint_object.manifest.hidden_fields
         ),
-        files=files,
+        files=files.names,
         complete_units=frozenset(
             rendered.manifests.unit.id for rendered in unit_manifests if rendered.is_complete
         ),
-        bands=load_config(scan.root).lint.bands if scan.files else LintContext().bands,
+        unknown_sources=_unknown_sources(workspace, unit_manifests),
+        bands=files.bands,
         empty_cluster=empty_cluster,
         durations=_unit_durations(graph_result, session),
-        missing=find_unmet_dependencies(graph),
+        missing=missing,
+        partial_reason=_partial_reason(workspace),
+        find_creating_file=_creating_files(workspace.scan, unit_manifests, missing).find,
         provided=frozenset(_provided_objects(unit_manifests, session)),
     )
     return LoadedContext(
         context, len(workspace.members), len(objects), tuple(_unknown_inputs(unit_manifests))
     )
+
+
+def _partial_reason(workspace: Workspace) -> str:
+    """Return why not all units of a repository are known, or an empty text."""
+    if not workspace.scope.is_whole:
+        return "only a part of the repository was read"
+    if any(finding.code in UNKNOWN_UNIT_CODES for finding in workspace.findings):
+        return "the Applications of some ApplicationSets are not known"
+    return ""
+
+
+def _creating_files(
+    scan: RepositoryScan,
+    unit_manifests: Iterable[UnitManifests],
+    missing: Iterable[UnmetDependency],
+) -> CreatingFiles:
+    deployed = {
+        document.location.name
+        for rendered in unit_manifests
+        for document in rendered.rendered.documents
+    }
+    return CreatingFiles(scan, deployed, [unmet.ref for unmet in missing if unmet.ref is not None])
+
+
+def _unknown_sources(
+    workspace: Workspace, unit_manifests: Iterable[UnitManifests]
+) -> dict[UnitId, frozenset[str]]:
+    """Return the names in the addresses of unknown charts, repositories and bases, by unit."""
+    by_unit = {rendered.manifests.unit.id: rendered for rendered in unit_manifests}
+    unknown: dict[UnitId, frozenset[str]] = {}
+    for member in workspace.members:
+        rendered = by_unit.get(member.unit.id)
+        if rendered is None:
+            names = frozenset(_source_names(member.unit))
+        else:
+            missing_inputs = rendered.rendered.missing_inputs
+            names = frozenset(name for item in missing_inputs for name in _names_in(item.source))
+        if names:
+            unknown[member.unit.id] = names
+    return unknown
+
+
+def _source_names(unit: Unit) -> Iterator[str]:
+    """Yield the charts of a unit, or the names of its repositories and artifacts."""
+    for source in (unit_source.source for unit_source in unit.sources):
+        if isinstance(source, ChartSource | GitSource | OciSource):
+            address = source.chart if isinstance(source, ChartSource) else source.url
+            yield address.rstrip("/").rpartition("/")[2].removesuffix(".git")
+
+
+def _names_in(source: str) -> Iterator[str]:
+    """Yield a chart, or the names in the address of a base after its host and its owner."""
+    address = source.partition("?")[0]
+    _, separator, path = address.partition("://")
+    parts = path.split("/")[2:] if separator else [address.rpartition("/")[2]]
+    for part in parts:
+        yield part.removesuffix(".git").removesuffix(".yaml").removesuffix(".yml")
 
 
 def _unit_durations(graph_result: GraphResult | None, session: Session) -> dict[UnitId, Ms]:
@@ -139,12 +194,6 @@ def _provided_objects(
         yield from ((cluster, *object_id) for object_id in provided.identities)
 
 
-def _git_ignored_targets(scan: RepositoryScan, overlays: Iterable[LintFile]) -> frozenset[str]:
-    tracked = {*scan.files}
-    targets = {target for overlay in overlays for _, _, target in overlay_targets(overlay)}
-    return frozenset(path for path in targets - tracked if (scan.root / path).is_file())
-
-
 def assumed_dependencies(
     dependencies: Iterable[MissingDependency], context: LintContext
 ) -> Iterator[AssumedDependency]:
@@ -155,9 +204,12 @@ def assumed_dependencies(
     controller_namespaces = {
         Ref(NAMESPACE, "", namespace) for namespace in root_namespaces(context.units.values())
     }
+    distributions = find_distributions(obj.body for obj in context.objects)
     for dependency in dependencies:
-        if dependency.ref not in controller_namespaces and not _may_be_provided(
-            dependency, context
+        if (
+            dependency.ref not in controller_namespaces
+            and not any(_is_part_of(dependency, item) for item in distributions)
+            and not _may_be_provided(dependency, context)
         ):
             names = tuple(map(str, dependency.needed_by))
             yield AssumedDependency(
@@ -166,6 +218,14 @@ def assumed_dependencies(
                 dependency.location,
                 dependency.type is DependencyType.TRUST_ROOT,
             )
+
+
+def _is_part_of(dependency: MissingDependency, distribution: Distribution) -> bool:
+    """Return whether a distribution of Kubernetes has what is missing."""
+    ref, kinds = dependency.ref, dependency.kinds
+    if kinds:
+        return all(kind.group in distribution.groups for kind in kinds)
+    return distribution.has(ref.kind.group, ref.kind.name, ref.namespace, ref.name)
 
 
 def _may_be_provided(dependency: MissingDependency, context: LintContext) -> bool:
@@ -211,8 +271,7 @@ def _with_health_checks(graph: Graph, objects: Iterable[LintObject], has_check: 
         obj = objects_by_id.get((node.unit, node.key)) if node.unit and node.key else None
         if obj is None:
             return node.has_health_check
-        falls_back = obj.unit.policy.semantics.uses_generic_health
-        return node.is_hook or falls_back or has_check(obj.unit, obj.body)
+        return node.is_hook or node.has_health_check or has_check(obj.unit, obj.body)
 
     nodes = (
         node
@@ -251,7 +310,7 @@ def _lint_objects(unit_manifests: UnitManifests) -> Iterator[LintObject]:
 
 def _document_key(document: Document, unit: Unit) -> tuple[str, str, str, str]:
     body = document.body
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     name = get_text(body, "metadata", "name") or get_text(body, "metadata", "generateName")
     namespace = get_text(body, "metadata", "namespace") or unit.destination.namespace
     return (kind.group, kind.name, namespace, name)
@@ -271,27 +330,18 @@ def _unit_resources(workspace: Workspace) -> Iterator[tuple[UnitId, Document]]:
     """Yield the rendered unit resources; for root units, the documents in their files."""
     for unit_tree in workspace.unit_trees:
         documents = {
-            _kind_and_name(rendered_document): rendered_document
+            owner_key(object_ref(rendered_document.body)): rendered_document
             for member in unit_tree.members
             for rendered_document in member.documents
         }
         if unit_tree.root_document is not None:
-            documents[_kind_and_name(unit_tree.root_document)] = unit_tree.root_document
+            documents[owner_key(object_ref(unit_tree.root_document.body))] = unit_tree.root_document
         for member in unit_tree.members:
             name = member.unit.id
             document = documents.get((name.kind, name.namespace, name.name))
             document = document or documents.get((name.kind, "", name.name))
             if document is not None:
                 yield name, document
-
-
-def _kind_and_name(document: Document) -> tuple[str, str, str]:
-    body = document.body
-    return (
-        get_text(body, "kind"),
-        get_text(body, "metadata", "namespace"),
-        get_text(body, "metadata", "name"),
-    )
 
 
 def _health_check_lookup(session: Session, settings: Mapping[str, ControllerSetting]) -> HasCheck:
@@ -308,7 +358,7 @@ def _health_check_lookup(session: Session, settings: Mapping[str, ControllerSett
     cached: dict[tuple[str, str, str, str], bool] = {}
 
     def has_check(unit: Unit, body: JsonObject) -> bool:
-        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        kind = object_kind(body)
         key = (unit.policy.rules, kind.group, kind.name, kind.version)
         if key not in cached:
             setting_name = f"{kind.group}_{kind.name}" if kind.group else kind.name
@@ -320,55 +370,6 @@ def _health_check_lookup(session: Session, settings: Mapping[str, ControllerSett
         return cached[key]
 
     return has_check
-
-
-def _files_named(scan: RepositoryScan, name: str) -> list[str]:
-    return [path for path in scan.files if posixpath.basename(path) == name]
-
-
-def _read_content(scan: RepositoryScan, name: str) -> bytes:
-    """Return the content of a file, or nothing if it cannot be read."""
-    try:
-        with RootedFiles(scan.root).open(name) as file:
-            return file.read(MAX_FILE_SIZE)
-    except (OSError, PathEscapeError, ValueError):
-        return b""
-
-
-def _scan_texts(scan: RepositoryScan) -> tuple[tuple[LintFile, ...], tuple[OctalNumber, ...]]:
-    """Return the encrypted files and the octal phases of all files; each file is read once."""
-    encrypted_files: list[LintFile] = []
-    octals: list[OctalNumber] = []
-    for name in scan.files:
-        if not name.endswith(TEXT_SUFFIXES) or not scan.is_searched(name):
-            continue
-        content = _read_content(scan, name)
-        if b"sops" in content and _SOPS_METADATA.search(content):
-            encrypted_files += _read_files(scan, [name])
-        octals += _find_octals(name, content)
-    return tuple(encrypted_files), tuple(octals)
-
-
-def _find_octals(name: str, content: bytes) -> Iterator[OctalNumber]:
-    """Yield unquoted phases with a leading zero."""
-    if b": 0" not in content:
-        return
-    for match in _OCTAL_PHASE.finditer(content):
-        line = content.count(b"\n", 0, match.start(1)) + 1
-        column = match.start(1) - content.rfind(b"\n", 0, match.start(1))
-        key = match[1].decode()
-        yield OctalNumber(key, match[2].decode(), Location(name, line, column, key))
-
-
-def _read_files(scan: RepositoryScan, names: Iterable[str]) -> Iterator[LintFile]:
-    """Yield files as documents. Other code reports unreadable files."""
-    for name in names:
-        if not scan.is_searched(name):
-            continue
-        try:
-            yield LintFile(name, read_documents(_read_content(scan, name), name))
-        except (DocumentError, ValueError):
-            continue
 
 
 def _unknown_inputs(unit_manifests: Iterable[UnitManifests]) -> Iterator[UncheckedInput]:

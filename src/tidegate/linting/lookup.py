@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import find_location
 from tidegate.documents.document import format_path
 from tidegate.errors import Location
 from tidegate.graph.cycles import format_finish, format_start, format_waiting, is_unit_end
@@ -20,6 +19,7 @@ from tidegate.graph.milestones import (
     SERVING,
     STARTED,
     Milestone,
+    Milestones,
     build_milestones,
 )
 from tidegate.lint.context import WaitChain
@@ -43,10 +43,20 @@ NAMED_MILESTONES = {
 class GraphReachability:
     """Milestones of a graph, and those that are never reached."""
 
-    def __init__(self, graph: Graph, *, optimistic: bool = True) -> None:
+    def __init__(
+        self, graph: Graph, milestones: Milestones, satisfied: frozenset[int] = frozenset()
+    ) -> None:
         self._graph = graph
-        self._milestones = build_milestones(graph, is_optimistic=optimistic)
-        self._stuck = self._milestones.blocked()
+        self._milestones = milestones
+        self._satisfied = satisfied
+        self._stuck = milestones.blocked({(SATISFIED, requirement) for requirement in satisfied})
+
+    @classmethod
+    def from_graph(cls, graph: Graph, *, optimistic: bool = True) -> GraphReachability:
+        return cls(graph, build_milestones(graph, is_optimistic=optimistic))
+
+    def with_met(self, requirements: Iterable[int]) -> GraphReachability:
+        return GraphReachability(self._graph, self._milestones, self._satisfied | {*requirements})
 
     def step_starts(self, step: int) -> bool:
         return step == NO_STEP or (STARTED, step) not in self._stuck
@@ -130,10 +140,6 @@ class DiagnosticLocator(msgspec.Struct):
 
     files: FieldLocator
 
-    @classmethod
-    def from_root(cls, root: Path) -> DiagnosticLocator:
-        return cls(FieldLocator(root))
-
     def __call__(self, field_ref: FieldRef) -> Location:
         document = field_ref.document
         file = self.files.file(document.location.name)
@@ -146,7 +152,7 @@ class DiagnosticLocator(msgspec.Struct):
         if matching is None:
             field = format_path(field_ref.path)
             return document.location.with_field(field) if field else document.location
-        return find_location(file.content, matching, field_ref.path)
+        return file.locations.find(matching, field_ref.path)
 
     def excerpts(self, findings: tuple[Finding, ...]) -> dict[Location, Excerpt]:
         """Return the reported line and the lines above it, by location; none for Secrets."""
@@ -167,7 +173,5 @@ def _is_in_secret(file: SourceFile, location: Location) -> bool:
     """Return whether the lines belong to a Secret, whose contents are never shown."""
     if not file.documents:
         return b"Secret" in file.content
-    preceding = [document for document in file.documents if document.location.line <= location.line]
-    return not preceding or any(
-        get_text(document.body, "kind") == "Secret" for document in preceding[-1:]
-    )
+    document = file.document_at_line(location.line)
+    return document is None or get_text(document.body, "kind") == "Secret"

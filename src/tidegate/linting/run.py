@@ -11,6 +11,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from tidegate.clusters.session import ClusterTargets, Session
+from tidegate.documents import Document
 from tidegate.errors import (
     FileError,
     Location,
@@ -20,43 +21,50 @@ from tidegate.errors import (
 )
 from tidegate.files import read_regular_file
 from tidegate.lint.baseline import read_baseline, split_by_baseline, write_baseline
+from tidegate.lint.causes import merge_causes
 from tidegate.lint.registry import RULES, RULES_BY_FINDING_CODE
 from tidegate.lint.rule import Diagnostic, FieldRef, Rule, run_rules
 from tidegate.lint.selection import IgnoreEntry, RuleSelection, ignores_in, is_ignored
 from tidegate.linting.context import LoadedContext, assumed_dependencies, build_context
+from tidegate.linting.left_out_fields import soften_left_out_fields
 from tidegate.linting.lookup import DiagnosticLocator
+from tidegate.linting.repetitions import without_repetitions
+from tidegate.linting.repository_files import RepositoryFiles, read_repository_files
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit
 from tidegate.model.views.lint import AssumedDependency, LintReport, UncheckedInput
-from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.graph import GraphResult, make_graph
+from tidegate.planning.manifest_check import check_manifests
 from tidegate.planning.manifests import read_valid_manifests
 from tidegate.planning.missing import find_missing_for
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.completeness import workspace_findings
 from tidegate.workspace.config import load_config
+from tidegate.workspace.coverage import measure_coverage
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
-from tidegate.workspace.rendering.result import UNAVAILABLE_SOURCE_CODES
+from tidegate.workspace.locations import FieldLocator
+from tidegate.workspace.rendering.result import UNAVAILABLE_SOURCE_CODES, UNKNOWN_APPLICATIONS_CODES
 from tidegate.workspace.request import LoadRequest
 from tidegate.workspace.workspace import Workspace, file_and_line, open_workspace
 
 CYCLE_RULE = "ORD002"
-REPLACED_BY = {
-    "argo.annotation": "ORD013",
-    "flux.always-true": "ORD017",
-    "ORD025": "argo.hook",
-}
-"""Codes that are not reported if another code reports the same location."""
-ROLLOUT_CODES = frozenset({"appset.unmatched", "units.unpruned"})
-"""Codes about a rollout, or about an ApplicationSet instead of each of its Applications."""
+ROLLOUT_CODES = frozenset({"appset.unmatched", "units.shared", "units.unpruned"})
+"""Codes about a rollout, about an ApplicationSet instead of each of its Applications, or of ORD030.
+"""
 UNKNOWN_KIND_RULE = "ORD062"
-SCHEMA_CODES = frozenset({"preflight.invalid", "preflight.not-served"})
-"""Codes of preflight findings that hold for every API server."""
 MISSING_SOURCE_CODE = "source.object"
-UNAVAILABLE_CODES = UNAVAILABLE_SOURCE_CODES - {MISSING_SOURCE_CODE}
-"""Codes of inputs that could not be fetched.
+UNAVAILABLE_CODES = frozenset(
+    {
+        *UNAVAILABLE_SOURCE_CODES,
+        *UNKNOWN_APPLICATIONS_CODES,
+        *("render.plugin", "render.sops.key"),
+        *("units.unknown-variables", "units.unread"),
+    }
+    - {MISSING_SOURCE_CODE}
+)
+"""Codes of inputs that could not be read.
 
 They are no errors of the repository, but they make the result incomplete.
 """
@@ -73,6 +81,8 @@ class LintOptions(msgspec.Struct, frozen=True, kw_only=True):
     empty_cluster: bool = False
     baseline: Path | None = None
     update_baseline: bool = False
+    command: str = "tidegate lint"
+    """The command line, for commands that check more."""
 
     @property
     def selection(self) -> RuleSelection:
@@ -96,13 +106,15 @@ async def lint(
         replace(render_settings, skips_unavailable=True),
     )
     async with open_workspace(request, target, render_settings) as (session, workspace):
+        locator = DiagnosticLocator(workspace.scan.locator)
+        files = read_repository_files(workspace.scan)
         results = [
-            await lint_workspace(alternative, session, options)
+            await lint_workspace(alternative, session, files, options, locator.files)
             for alternative in workspace.split_alternatives()
         ]
-        locator = DiagnosticLocator.from_root(workspace.scan.root)
         report = _build_report(results, workspace, config, locator, options)
-        return _with_baseline(report, options, locator)
+        report = _with_baseline(report, options, locator)
+        return replace(report, findings=merge_causes(report.findings))
 
 
 def _load_config(request: LoadRequest) -> Config:
@@ -120,7 +132,11 @@ class _LintResult(msgspec.Struct, frozen=True):
 
 
 async def lint_workspace(
-    workspace: Workspace, session: Session, options: LintOptions
+    workspace: Workspace,
+    session: Session,
+    files: RepositoryFiles,
+    options: LintOptions,
+    locator: FieldLocator,
 ) -> _LintResult:
     """Run the rules on the rendered units of a workspace."""
     findings: tuple[Finding, ...] = ()
@@ -143,15 +159,22 @@ async def lint_workspace(
         else await read_valid_manifests(workspace.members, session)
     )
     loaded = build_context(
-        workspace, session, graph_result, unit_manifests, empty_cluster=options.empty_cluster
+        workspace,
+        session,
+        files,
+        graph_result,
+        unit_manifests,
+        empty_cluster=options.empty_cluster,
     )
     selected = [
         lint_rule for lint_rule in RULES.values() if options.selection.includes(lint_rule.id)
     ]
     diagnostics = tuple(run_rules(loaded.context, selected))
     if graph_result is not None:
-        preflight_findings = (await dry_run_plan(graph_result.plan_result.plan, session)).findings
-        findings += tuple(_schema_findings(preflight_findings, diagnostics))
+        plan = graph_result.plan_result.plan
+        served_kinds = {unit.cluster: await session.kinds(unit.cluster) for unit in plan.units}
+        rejected = check_manifests(plan, session.evaluator, served_kinds, locator)
+        findings += tuple(_without_unknown_kinds(rejected, diagnostics))
     if (
         graph_result is not None
         and graph_result.cycle
@@ -168,19 +191,17 @@ async def lint_workspace(
     return _LintResult(loaded, diagnostics, findings, assumed)
 
 
-def _schema_findings(
-    preflight_findings: Iterable[Finding], diagnostics: Iterable[tuple[Rule, Diagnostic]]
+def _without_unknown_kinds(
+    rejected: Iterable[Finding], diagnostics: Iterable[tuple[Rule, Diagnostic]]
 ) -> Iterator[Finding]:
-    """Yield schema findings, except for objects whose kind a rule has reported."""
+    """Yield the findings, except about objects whose kind a rule has reported."""
     targets = (diagnostic.at for rule, diagnostic in diagnostics if rule.id == UNKNOWN_KIND_RULE)
     reported = {
         file_and_line(target.document.location)
         for target in targets
         if isinstance(target, FieldRef)
     }
-    for finding in preflight_findings:
-        if finding.code in SCHEMA_CODES and file_and_line(finding.location) not in reported:
-            yield finding
+    return (finding for finding in rejected if file_and_line(finding.location) not in reported)
 
 
 def _with_auto_sync(unit_trees: Iterable[UnitTree]) -> tuple[list[UnitTree], list[Finding]]:
@@ -197,7 +218,7 @@ def _with_auto_sync(unit_trees: Iterable[UnitTree]) -> tuple[list[UnitTree], lis
             if unit.policy.semantics.name == ARGOCD.name and not unit.policy.auto_sync:
                 findings.append(_manual_sync_finding(unit))
                 policy = structs.replace(unit.policy, auto_sync=True)
-                member = replace(member, unit=structs.replace(unit, policy=policy))  # noqa: PLW2901
+                member = member.with_policy(policy)  # noqa: PLW2901
             members.append(member)
         synced_trees.append(replace(unit_tree, members=tuple(members)))
     return synced_trees, findings
@@ -264,34 +285,28 @@ def _build_report(
         for finding in read_findings
         if finding.code in UNAVAILABLE_CODES
     )
-    located = (finding for finding in read_findings if finding.code not in UNAVAILABLE_CODES)
-    findings = [
-        _with_rule_code(finding)
-        for finding in locator.files.locate_findings(map(_soften_missing_source, located))
-    ]
-    ignored: list[tuple[Finding, str]] = []
-    for result in results:
-        for rule, diagnostic in result.diagnostics:
-            rule_finding = rule.to_finding(diagnostic, locator)
-            ignore = _find_ignore(diagnostic, rule)
-            if ignore is not None and ignore.reason:
-                ignored.append((rule_finding, ignore.reason))
-                continue
-            findings.append(rule_finding)
-            if ignore is not None:
-                findings.append(_missing_reason_finding(ignore, rule_finding))
-    findings = _without_repetitions(findings)
+    located = soften_left_out_fields(
+        (finding for finding in read_findings if finding.code not in UNAVAILABLE_CODES),
+        workspace.members,
+    )
+    findings, ignored = _split_ignored(
+        (
+            *_loading_findings(map(_soften_uncertain, located), results, locator),
+            *_rule_findings(results, locator),
+        )
+    )
+    findings = without_repetitions(filter(workspace.scope.includes, findings), locator)
     overrides = {**config.lint.severity, **options.selection.severity_overrides}
     ordered = [_with_severity(finding, overrides) for finding in dict.fromkeys(findings)]
     remaining = [finding for finding in ordered if not is_ignored(finding, config.lint.ignore)]
     contexts = [result.loaded for result in results]
+    object_count = sum(loaded.object_count for loaded in contexts)
     return LintReport(
         findings=tuple(finding for finding in remaining if options.selection.is_reported(finding)),
         unit_count=sum(loaded.unit_count for loaded in contexts),
-        object_count=sum(loaded.object_count for loaded in contexts),
-        ignored_count=len(dict.fromkeys(finding for finding, _ in ignored))
-        + len(ordered)
-        - len(remaining),
+        object_count=object_count,
+        coverage=measure_coverage(workspace.members, object_count, options.command, read_findings),
+        ignored_count=len(dict.fromkeys(ignored)) + len(ordered) - len(remaining),
         unchecked=tuple(
             dict.fromkeys(
                 (
@@ -311,33 +326,69 @@ def _build_report(
     )
 
 
-def _soften_missing_source(finding: Finding) -> Finding:
-    """Return a finding about an undeclared source as a warning.
+def _soften_uncertain(finding: Finding) -> Finding:
+    """Return a finding that depends on what was not read as a warning.
 
-    Another repository may declare the source, or the cluster may have it.
+    Another repository may declare a source, or the cluster may have it.
     """
+    if finding.is_uncertain:
+        return structs.replace(finding, severity=Severity.WARNING)
     if finding.code != MISSING_SOURCE_CODE:
         return finding
     reason = "unless the source already exists in the cluster, Flux waits for it forever"
     return structs.replace(finding, severity=Severity.WARNING, reason=reason)
 
 
-def _without_repetitions(findings: list[Finding]) -> list[Finding]:
-    """Return the findings without those that repeat another code at the same location."""
-    reported = {(finding.code, file_and_line(finding.location)) for finding in findings}
-    return [
-        finding
-        for finding in findings
-        if (REPLACED_BY.get(finding.code), file_and_line(finding.location)) not in reported
-    ]
+def _loading_findings(
+    findings: Iterable[Finding], results: Iterable[_LintResult], locator: DiagnosticLocator
+) -> Iterator[tuple[Finding, tuple[Document, ...]]]:
+    """Yield the findings of loading, with the document at their location and that of their unit."""
+    unit_resources = {
+        unit: document
+        for result in results
+        for unit, document in result.loaded.context.unit_resources.items()
+    }
+    for finding in locator.files.locate_findings(findings):
+        at_location = locator.files.find_document(finding.location)
+        of_unit = unit_resources.get(finding.unit) if finding.unit else None
+        yield _with_rule_code(finding), tuple(filter(None, (at_location, of_unit)))
 
 
-def _find_ignore(diagnostic: Diagnostic, rule: Rule) -> IgnoreEntry | None:
-    if not isinstance(diagnostic.at, FieldRef):
-        return None
-    return next(
-        (ignore for ignore in ignores_in(diagnostic.at.document) if ignore.code == rule.id), None
-    )
+def _rule_findings(
+    results: Iterable[_LintResult], locator: DiagnosticLocator
+) -> Iterator[tuple[Finding, tuple[Document, ...]]]:
+    """Yield the findings of rules, with the document that they are about."""
+    for result in results:
+        for rule, diagnostic in result.diagnostics:
+            finding = rule.to_finding(diagnostic, locator)
+            document = (
+                diagnostic.at.document
+                if isinstance(diagnostic.at, FieldRef)
+                else locator.files.find_document(finding.location)
+            )
+            yield finding, (document,) if document else ()
+
+
+def _split_ignored(
+    findings: Iterable[tuple[Finding, tuple[Document, ...]]],
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the reported findings, and those that an annotation of their document suppresses."""
+    reported: list[Finding] = []
+    ignored: list[Finding] = []
+    for finding, documents in findings:
+        entries = [
+            entry
+            for document in documents
+            for entry in ignores_in(document)
+            if entry.code == finding.code
+        ]
+        if any(entry.reason for entry in entries):
+            ignored.append(finding)
+            continue
+        reported.append(finding)
+        if entries:
+            reported.append(_missing_reason_finding(entries[0], finding))
+    return reported, ignored
 
 
 def _missing_reason_finding(ignore: IgnoreEntry, finding: Finding) -> Finding:

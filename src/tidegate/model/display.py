@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from itertools import islice
 
+from tidegate.errors import sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import HOUR, MINUTE, SECOND, Ms
 
@@ -58,7 +59,12 @@ def shorten_wait_message(message: str) -> str:
     return message.removesuffix("...")
 
 
-def join_limited(names: Iterable[str], amount: int, limit: int) -> str:
-    """Join the first names and add how many more there are."""
-    shown = ", ".join(islice(names, limit))
-    return shown if amount <= limit else f"{shown} and {amount - limit:,} more"
+def join_limited(names: Collection[object], limit: int = 3) -> str:
+    """Join the first names, and add how many more there are: `a, b, c and 2 more`."""
+    shown = ", ".join(map(str, islice(names, limit)))
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit:,} more"
+
+
+def join_quoted(names: Collection[object], limit: int = 3) -> str:
+    """Join the first names like `join_limited`, each in backticks."""
+    return join_limited([f"`{sanitize(str(name))}`" for name in names], limit)

@@ -21,6 +21,13 @@ class Severity(StrEnum):
     """The deployment works; the user should know the fact."""
 
 
+class Occurrence(msgspec.Struct, frozen=True):
+    """Another occurrence of the cause of a finding."""
+
+    message: str
+    location: Location | None = None
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A problem or remark: code, severity, location, message, reason and fix."""
 
@@ -51,8 +58,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The problem of the error that it reports; empty if it reports none."""
     missing_dependency: UnitId | None = None
     """The unit that `unit` depends on and that does not exist."""
+    is_uncertain: bool = False
+    """Whether an input that could not be read may show that it is wrong."""
     cycle: tuple[UnitId, ...] = ()
     """The units that wait for each other, if it is about a dependency cycle."""
+    cause: str = ""
+    """What it has in common with other findings of the same code; empty if that is not known."""
+    same_cause: tuple[Occurrence, ...] = ()
+    """The other occurrences of the same cause."""
 
 
 def warning_from_error(error: TidegateError) -> Finding:

@@ -54,6 +54,19 @@ def parse_duration(text: str) -> Ms:
     return Ms(duration.numerator)
 
 
+def parse_optional_duration(text: str) -> Ms | None:
+    """Parse a duration in Go's format; None for an empty or invalid text."""
+    try:
+        return parse_duration(text) if text else None
+    except ValueError:
+        return None
+
+
+def format_rfc3339(time: Ms) -> str:
+    """Format a time as RFC 3339, in whole seconds."""
+    return f"{datetime.fromtimestamp(time // SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 def parse_measured_duration(text: str) -> Ms:
     """Parse a measured duration such as `13.351690873s`, rounded to milliseconds.
 

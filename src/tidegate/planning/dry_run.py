@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -11,61 +10,19 @@ from tidegate.clusters.sandboxes import explain_unserved
 from tidegate.clusters.session import Session, holder_identity
 from tidegate.engine.context import RolloutSettings
 from tidegate.engine.driver import Driver, drive
-from tidegate.errors import ClusterError, parse_location
+from tidegate.errors import ClusterError
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.plan import Plan
 from tidegate.model.redaction import Redactor
 from tidegate.model.rollouts.event import Event, EventType
-from tidegate.model.rollouts.evidence import Evidence
-from tidegate.model.rollouts.rollout_progress import RolloutProgress
-from tidegate.schema.custom_kinds import can_be_custom
+from tidegate.planning.refusals import (
+    NOT_SERVED,
+    PREFLIGHT_CODES,
+    is_missing_dependency,
+    refusal_findings,
+)
 from tidegate.workspace.locations import FieldLocator
-
-NOT_SERVED = "NotServed"
-PREFLIGHT_CODES = {
-    "Contents": "preflight.contents",
-    "Forbidden": "preflight.forbidden",
-    "Immutable": "preflight.immutable",
-    "Invalid": "preflight.invalid",
-    "NoNamespace": "preflight.no-namespace",
-    NOT_SERVED: "preflight.not-served",
-    "Shared": "preflight.shared",
-}
-REFUSED_CODE = "preflight.refused"
-"""Code of any other refusal of a server."""
-
-
-def preflight_findings(
-    progress: RolloutProgress, evidence: Iterable[Evidence]
-) -> tuple[Finding, ...]:
-    """Return the objects that the cluster rejected before the first write of a rollout."""
-    return refusal_findings(
-        progress.preflight_refusals, {item.ref: item.not_served_reason for item in evidence}
-    )
-
-
-def refusal_findings(
-    events: Iterable[Event], not_served_reasons: Mapping[Ref, str]
-) -> tuple[Finding, ...]:
-    """Return a finding for each rejected object.
-
-    `not_served_reasons`: by object, why no API serves its kind.
-    """
-    refused = (event for event in events if event.type is EventType.OBJECT_REFUSED and event.ref)
-    return tuple(
-        Finding(
-            code=PREFLIGHT_CODES.get(event.reason, REFUSED_CODE),
-            severity=Severity.ERROR,
-            message=f"{event.ref}: {event.message}",
-            location=parse_location(event.location) if event.location else None,
-            reason=not_served_reasons.get(event.ref, "")
-            if event.ref and event.reason == NOT_SERVED
-            else "",
-        )
-        for event in refused
-    )
-
 
 FORBIDDEN = "cluster.forbidden"
 
@@ -93,7 +50,7 @@ async def dry_run_plan(plan: Plan, session: Session) -> DryRunResult:
     redact, locator = Redactor.from_plan(plan).redact_event, FieldLocator(session.source_root)
     rejected = [event for event in events if event.type is EventType.OBJECT_REFUSED]
     if session.targets.simulation is not None:
-        rejected = [event for event in rejected if not _is_missing_dependency(event)]
+        rejected = [event for event in rejected if not is_missing_dependency(event)]
     located = [redact(locator.locate_event(event)) for event in rejected]
     objects = {(event.cluster, event.ref) for event in located}
     findings = refusal_findings(located, _unserved_reasons(located, session))
@@ -107,15 +64,9 @@ def _downgrade_forbidden(finding: Finding) -> Finding:
     return msgspec.structs.replace(finding, severity=Severity.WARNING)
 
 
-def _is_missing_dependency(event: Event) -> bool:
-    """Return whether only a namespace or an operator of the object is missing."""
-    is_custom = event.ref is not None and can_be_custom(event.ref.kind)
-    return event.reason == "NoNamespace" or (event.reason == "NotServed" and is_custom)
-
-
 def _unserved_reasons(events: list[Event], session: Session) -> dict[Ref, str]:
     catalog = session.evaluator.rules.catalog
-    refs = (event.ref for event in events if event.ref is not None and event.reason == "NotServed")
+    refs = (event.ref for event in events if event.ref is not None and event.reason == NOT_SERVED)
     return {ref: explain_unserved(session.raw_world, ref.kind, catalog) for ref in refs}
 
 

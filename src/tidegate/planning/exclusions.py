@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.clusters.reader import object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.controllers.known import CONTROLLERS, is_paused_by_us
 from tidegate.dialect.controllers.requests import is_suspended
@@ -15,15 +14,12 @@ from tidegate.engine.records.markers import SUSPENSIONS
 from tidegate.errors import Location, TidegateError
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import JsonObject, LiveObject
+from tidegate.model.k8s.objects import JsonObject, object_body
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE, ChildGates
 from tidegate.model.units.unit import Dependency, Unit, UnitId
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
-from tidegate.workspace.rendering.result import RenderResult
-from tidegate.world.errors import error_from_outcome
-from tidegate.world.messages import Forbidden, ListPage, NotFound, NotServed, Outcome, is_error
-from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import List, Selection
+from tidegate.world.messages import Forbidden
+from tidegate.world.requests import Selection
 
 
 def exclude_units(members: Iterable[RenderedUnit]) -> tuple[list[RenderedUnit], list[Finding]]:
@@ -259,13 +255,13 @@ def _unlisted_finding(resource: str) -> Finding:
 
 
 def _mark_suspended(unit_tree: UnitTree, suspended: frozenset[UnitId]) -> UnitTree:
-    members = tuple(
-        replace(member, unit=msgspec.structs.replace(member.unit, is_suspended=True))
-        if member.unit.id in suspended
-        else member
-        for member in unit_tree.members
+    return unit_tree.map_members(
+        lambda member: (
+            replace(member, unit=replace(member.unit, is_suspended=True))
+            if member.unit.id in suspended
+            else member
+        )
     )
-    return replace(unit_tree, members=members)
 
 
 async def find_suspended(ids: Iterable[UnitId], session: Session) -> frozenset[UnitId]:
@@ -288,19 +284,19 @@ async def _list_suspended(
             continue
         cluster_ids = [unit_id for unit_id in ids if unit_id.cluster == cluster]
         selections = (SUSPENSIONS, *await _unit_resource_selections(cluster_ids, cluster, session))
-        pages = await send_requests(session.world, *map(List, selections), cluster=cluster)
+        listing = await session.reader(cluster).list_each(selections)
+        listing.raise_errors(
+            "listing suspended units", Location("unit resources"), ignored=Forbidden
+        )
         unlisted += [
-            f"{selection.kind.name} in `{selection.namespace}`"
-            for selection, page in zip(selections, pages, strict=True)
-            if isinstance(page, Forbidden)
+            f"{selection.kind.name} in `{selection.namespace}`" for selection in listing.errors
         ]
-        records, *resource_lists = map(_page_items, pages)
+        records = listing.pages.pop(SUSPENSIONS, [])
         tracking_ids = {get_text(object_body(record), "data", "unit") for record in records}
         suspended |= {unit_id for unit_id in cluster_ids if unit_id.tracking_id in tracking_ids}
         suspended |= {
             UnitId(live.ref.kind.name, cluster, live.ref.namespace, live.ref.name)
-            for resources in resource_lists
-            for live in resources
+            for live in listing.items
             if _is_suspended_by_user(object_body(live))
         }
     return frozenset(suspended), tuple(unlisted)
@@ -327,33 +323,3 @@ def _controller_group(kind: str) -> str:
 
 def _is_suspended_by_user(unit_resource: JsonObject) -> bool:
     return is_suspended(unit_resource) and not is_paused_by_us(unit_resource)
-
-
-def _page_items(page: Outcome) -> tuple[LiveObject, ...]:
-    if is_error(page) and not isinstance(page, Forbidden | NotFound | NotServed):
-        location = Location("unit resources")
-        raise error_from_outcome(page, "listing suspended units", location=location)
-    return page.items if isinstance(page, ListPage) else ()
-
-
-def with_drift_detection(unit_trees: Iterable[UnitTree]) -> tuple[UnitTree, ...]:
-    """Return the trees with drift detection of releases that need no new revision."""
-    return tuple(
-        msgspec.structs.replace(
-            unit_tree, members=tuple(map(_with_drift_detection, unit_tree.members))
-        )
-        for unit_tree in unit_trees
-    )
-
-
-def is_deployed_release(member: RenderedUnit) -> bool:
-    """Return whether a unit is a release that is deployed as desired."""
-    return isinstance(member.result, RenderResult) and member.result.is_deployed
-
-
-def _with_drift_detection(member: RenderedUnit) -> RenderedUnit:
-    policy = member.unit.policy
-    if policy.release is None or not is_deployed_release(member):
-        return member
-    policy = msgspec.structs.replace(policy, drift=policy.release.drift)
-    return msgspec.structs.replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))

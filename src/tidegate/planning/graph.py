@@ -21,8 +21,12 @@ from tidegate.graph.build import build_graph
 from tidegate.graph.inputs import PREINSTALLED, GraphInputs
 from tidegate.graph.paths import DelayLookup, DurationLookup
 from tidegate.graph.paths import unit_durations as durations_of_units
+from tidegate.health.judge import KSTATUS
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.distributions import Distribution, find_distributions
 from tidegate.knowledge.named_objects import ReferenceFinder
-from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.json_fields import object_kind
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.graph import Graph, GraphNode, HealthCoverage
 from tidegate.model.plans.manifest import Manifests
@@ -30,8 +34,10 @@ from tidegate.model.times import Ms
 from tidegate.model.units.semantics import Semantics
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.plan.build.build import plan_unit
+from tidegate.planning.manifests import UnitManifests
 from tidegate.planning.plan import PlanResult, make_plan
 from tidegate.schema.builtin import served_kinds
+from tidegate.schema.custom_kinds import builtin_groups
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 
 ENGINE_KINDS = frozenset({*READERS, ("argoproj.io", "AppProject")})
@@ -59,6 +65,9 @@ async def make_graph(
     members = [member for unit_tree in unit_trees for member in unit_tree.members]
     units = [member.unit for member in members]
     inputs = graph_inputs(session.targets.simulation, root_namespaces(units))
+    inputs = msgspec.structs.replace(
+        inputs, distributions=repository_distributions(plan_result.unit_manifests)
+    )
     incomplete = [
         unit_manifests.manifests.unit.id
         for unit_manifests in plan_result.unit_manifests
@@ -71,7 +80,10 @@ async def make_graph(
         if evaluator.health_script(planned_unit, body, now) is not None:
             return HealthCoverage()
         verdict = evaluator.evaluate_health(planned_unit, body, now)
-        checked = verdict.is_checked or unit.policy.semantics.uses_generic_health
+        uses_kstatus = unit.policy.rules == KSTATUS
+        is_awaited = not uses_kstatus or is_awaited_by_kstatus(body, evaluator.rules.catalog)
+        falls_back = unit.policy.semantics.uses_generic_health and is_awaited
+        checked = verdict.is_checked or falls_back
         return HealthCoverage(checked, verdict.health is Health.HEALTHY)
 
     manifests = _declared_manifests(members, plan_result)
@@ -89,6 +101,22 @@ async def make_graph(
         unit_resources=unit_resources,
     )
     return GraphResult(graph, plan_result, cycle)
+
+
+def is_awaited_by_kstatus(body: JsonObject, catalog: KindCatalog) -> bool:
+    """Return whether kstatus waits for an object of a kind without a rule, as far as is known."""
+    kind = object_kind(body)
+    row = catalog.find_row(kind)
+    return kind.group not in builtin_groups() if row is None else row.is_ready_in_kstatus
+
+
+def repository_distributions(
+    unit_manifests: Iterable[UnitManifests],
+) -> tuple[Distribution, ...]:
+    """Return the distributions of Kubernetes that the objects of these units show."""
+    return find_distributions(
+        document.body for manifests in unit_manifests for document in manifests.rendered.documents
+    )
 
 
 def root_namespaces(units: Iterable[Unit]) -> Iterator[str]:
@@ -112,10 +140,7 @@ async def plan_unit_trees(
     except PlanError as error:
         if error.code != "plan.cycle":
             raise
-        independent = [
-            replace(unit_tree, members=tuple(map(_without_dependencies, unit_tree.members)))
-            for unit_tree in unit_trees
-        ]
+        independent = [unit_tree.map_members(_without_dependencies) for unit_tree in unit_trees]
         return await make_plan(independent, session, semantics=semantics), error
 
 

@@ -26,7 +26,7 @@ from tidegate.health.cel.messages import (
     encode_cel_request,
 )
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text, object_kind
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, with_served_version
 from tidegate.model.units.expressions import HealthExpressions
 from tidegate.model.units.semantics import FLUX
@@ -122,7 +122,7 @@ def _unit_bodies(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
 
 
 def _unit_id(body: JsonObject) -> UnitId:
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     metadata = get_mapping(body, "metadata")
     return UnitId(kind.name, "", get_text(metadata, "namespace"), get_text(metadata, "name"))
 
@@ -346,14 +346,14 @@ async def resolve_health_checks(
         findings += [_unchecked_finding(unit, check) for check in unserved]
         checks = tuple(check for check in refs if check not in unserved)
         policy = msgspec.structs.replace(unit.policy, gating_refs=checks)
-        resolved.append(replace(rendered_unit, unit=msgspec.structs.replace(unit, policy=policy)))
+        resolved.append(rendered_unit.with_policy(policy))
     return resolved, [*FieldLocator(session.source_root).locate_findings(findings)]
 
 
 def _deployed_kinds(members: Iterable[RenderedUnit]) -> dict[GroupKind, Kind]:
     """Return the kinds of all rendered objects, in the version in which they are rendered."""
     bodies = (document.body for member in members for document in member.documents)
-    kinds = (Kind.of(get_text(body, "apiVersion"), get_text(body, "kind")) for body in bodies)
+    kinds = (object_kind(body) for body in bodies)
     return {(kind.group, kind.name): kind for kind in kinds}
 
 
@@ -397,7 +397,7 @@ def _version_finding(unit: Unit, index: int, old: Ref, new: Ref) -> Finding:
     location = unit.location and unit.location.with_field(f"spec.healthChecks[{index}].apiVersion")
     return Finding(
         code="flux.check",
-        severity=Severity.WARNING,
+        severity=Severity.NOTE,
         message=f"a health check uses `{old.kind.api_version}` of {old.kind.name}, which is not"
         " served",
         location=location,

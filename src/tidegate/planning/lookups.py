@@ -14,6 +14,7 @@ import msgspec
 
 from tidegate.clusters.session import Session
 from tidegate.errors import Location
+from tidegate.model.display import join_limited
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import Json, Kind, Ref
@@ -27,7 +28,6 @@ from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.rendering.charts import is_empty_response
 
 LOOKUP_CODE = "flux.lookup-late"
-MAX_LISTED = 3
 
 
 class _DeployedObject(msgspec.Struct, frozen=True):
@@ -202,12 +202,8 @@ def _matches(ref: Ref, lookup: LookupPath, plurals: dict[Kind, str]) -> bool:
 
 
 def _join_objects(provided: list[_DeployedObject]) -> str:
-    names = ", ".join(
-        f"{deployed_object.ref} (`{deployed_object.unit}`)"
-        for deployed_object in provided[:MAX_LISTED]
-    )
-    more = f" and {len(provided) - MAX_LISTED} more" if len(provided) > MAX_LISTED else ""
-    return f"{names}{more}, deployed by other units"
+    names = [f"{deployed.ref} (`{deployed.unit}`)" for deployed in provided]
+    return f"{join_limited(names)}, deployed by other units"
 
 
 def _postponed_finding(unit: Unit, description: str) -> Finding:

@@ -20,7 +20,7 @@ from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.knowledge.references import CRD_KIND_NAME, list_produced_crds
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.json_fields import get_text, object_kind
 from tidegate.model.k8s.objects import Kind, ServedKind
 from tidegate.model.plans.manifest import Manifest, Manifests
 from tidegate.model.plans.plan import ItemAction
@@ -141,7 +141,7 @@ class KnownKinds(msgspec.Struct, frozen=True):
         operator_defined: set[tuple[str, str]] = set()
         for document in documents:
             body, is_definition = document.body, get_text(document.body, "kind") == CRD_KIND_NAME
-            kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+            kind = object_kind(body)
             operator_crds = (
                 [] if is_definition else list_produced_crds(catalog.find_row(kind), body, kind)
             )
@@ -173,6 +173,8 @@ class KnownKinds(msgspec.Struct, frozen=True):
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         name = (kind.group, kind.name)
+        if is_dialect_kind(kind):
+            return True
         if name in self.served:
             return name not in self.cluster_scoped
         row = self.catalog.find_row(kind)
@@ -200,7 +202,7 @@ class UnitManifests(msgspec.Struct, frozen=True):
         unit, notes = self.manifests.unit, render_notes(self.rendered)
         sources = unit.sources
         if self.rendered.documents or notes or not sources:
-            return () if unit.id.kind else notes
+            return notes if unit.is_path else ()
         request, name, noun = sources[0].request, str(sources[0].source), "directory"
         if isinstance(request, Directory) and request.must_be_manifests:
             name, noun = request.files[0], "file"
@@ -250,10 +252,10 @@ class ManifestSet(msgspec.Struct):
         unit = member.unit
         self.faulty[unit.id] = member
         self.valid_parts.append(unit_manifests.manifests)
-        if unit.id.kind:
-            self.findings += fault_findings(unit, errors)
-        else:
+        if unit.is_path:
             self.errors += errors
+        else:
+            self.findings += fault_findings(unit, errors)
 
 
 async def find_further_problems(manifest_set: ManifestSet, session: Session) -> tuple[Finding, ...]:
@@ -336,7 +338,7 @@ async def read_manifests(members: Iterable[RenderedUnit], session: Session) -> M
 
 def _duplicate_key_errors(unit: Unit, rendered: RenderResult) -> Iterator[TidegateError]:
     """Yield errors for duplicate keys in the user's files; Kubernetes uses the last one."""
-    for document in rendered.documents if not unit.id.kind else ():
+    for document in rendered.documents if unit.is_path else ():
         yield from duplicate_errors(document)
 
 

@@ -20,29 +20,23 @@ from tidegate.errors import Location
 from tidegate.graph.build import build_graph
 from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.knowledge.catalog import KindCatalog
-from tidegate.knowledge.references import CONFIG_MAP, SECRET
+from tidegate.knowledge.distributions import Distribution
+from tidegate.model.k8s.kinds import CLAIM, CONFIG_MAP, NAMESPACE, SECRET, SERVICE_ACCOUNT
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref, ServedKind, versionless_key
 from tidegate.model.operators.rows import Effect, Operator
 from tidegate.model.plans.graph import Dependent, UnmetDependency, UnmetDependencyType
 from tidegate.model.plans.missing_dependency import DependencyType, MissingDependency
 from tidegate.model.plans.plan import Plan
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.planning.graph import graph_inputs
+from tidegate.planning.graph import graph_inputs, repository_distributions
 from tidegate.planning.manifests import UnitManifests, read_valid_manifests
 from tidegate.planning.provided import WORKLOADS, GroupKind, ProvidedObjects, operator_products
-from tidegate.planning.requirements import (
-    SERVICE_ACCOUNT,
-    VOLUME_CLAIM,
-    metrics_requirements,
-    resolve_served,
-)
+from tidegate.planning.requirements import metrics_requirements, resolve_served
 from tidegate.schema.custom_kinds import DNS_NAME, can_be_custom
 from tidegate.workspace.workspace import Workspace
-from tidegate.world.messages import ApiResources, ListPage, NotFound, NotServed
-from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import Get, List, Selection
+from tidegate.world.messages import ApiResources
+from tidegate.world.requests import Selection
 
-NAMESPACE = Kind("", "v1", "Namespace")
 SERVICE = ("", "Service")
 PART_TYPES = frozenset(
     {UnmetDependencyType.KEY, UnmetDependencyType.PORT, UnmetDependencyType.PODS}
@@ -62,7 +56,7 @@ KEY_SECRET_PREFIXES = ("sops-", "sealed-secrets-key", "age-key", "vault-unseal")
 """Name prefixes of Secrets that decrypt others."""
 DECRYPTION = "decryption"
 APPLICATION_KINDS = frozenset(
-    {(item.group, item.name) for item in (SECRET, CONFIG_MAP, SERVICE_ACCOUNT, VOLUME_CLAIM)}
+    {(item.group, item.name) for item in (SECRET, CONFIG_MAP, SERVICE_ACCOUNT, CLAIM)}
 )
 CLUSTER_SCOPED_NAME = lazy_regex(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
 """Names of kinds that are assumed to be cluster-scoped if their scope is unknown."""
@@ -110,7 +104,12 @@ async def find_missing_for(
         provided = ProvidedObjects.from_manifests(manifests, catalog, bodies)
         operators = {operator.name: operator for operator in knowledge.operators}
         finder = _MissingFinder(
-            cluster, catalog, operators, provided, tuple(unmet.get(cluster, ()))
+            cluster,
+            catalog,
+            operators,
+            provided,
+            tuple(unmet.get(cluster, ())),
+            repository_distributions(in_cluster),
         )
         result += await finder.find(session)
     return tuple(sorted(result, key=_sort_key))
@@ -138,6 +137,8 @@ class _MissingFinder(msgspec.Struct):
     operators: dict[str, Operator]
     provided: ProvidedObjects
     unmet: tuple[UnmetDependency, ...]
+    distributions: tuple[Distribution, ...] = ()
+    """The distributions of Kubernetes that the repository is for."""
     _locations: dict[Ref, Location | None] = msgspec.field(default_factory=dict)
     _served: dict[GroupKind, tuple[ServedKind, ...]] = msgspec.field(default_factory=dict)
     _workloads: list[JsonObject] = msgspec.field(default_factory=list)
@@ -239,12 +240,8 @@ class _MissingFinder(msgspec.Struct):
             tuple(served_kind for versions in self._served.values() for served_kind in versions)
         )
         requested = list(resolve_served(refs, served))
-        outcomes = await send_requests(session.world, *map(Get, requested), cluster=self.cluster)
-        return [
-            ref
-            for ref, outcome in zip(refs, outcomes, strict=True)
-            if isinstance(outcome, NotFound | NotServed)
-        ]
+        absent = {*await session.reader(self.cluster).find_absent(requested)}
+        return [ref for ref, read_ref in zip(refs, requested, strict=True) if read_ref in absent]
 
     async def _list_workloads(
         self, session: Session, custom_kinds: Iterable[Kind]
@@ -252,16 +249,18 @@ class _MissingFinder(msgspec.Struct):
         """Return the workloads of the cluster, if custom kinds need an operator."""
         if not [*custom_kinds]:
             return []
-        requests = (List(Selection(kind), MAX_WORKLOADS) for kind in WORKLOADS)
-        pages = await send_requests(session.world, *requests, cluster=self.cluster)
-        live_objects = (live for page in pages if isinstance(page, ListPage) for live in page.items)
-        return [msgspec.json.decode(live.body) for live in live_objects]
+        listing = await session.reader(self.cluster).list_each(
+            map(Selection, WORKLOADS), limit=MAX_WORKLOADS
+        )
+        return [msgspec.json.decode(live.body) for live in listing.items]
 
     def _missing_object(self, ref: Ref, needed_by: tuple[Ref, ...]) -> MissingDependency:
         kind = (ref.kind.group, ref.kind.name)
         dependency_type = (
             DependencyType.SETTING if kind in APPLICATION_KINDS else DependencyType.OBJECT
         )
+        if any(item.has(*kind, ref.namespace, ref.name) for item in self.distributions):
+            dependency_type = DependencyType.OBJECT
         if any(
             (defined_kind.group, defined_kind.name) == kind
             for defined_kind in (*self.provided.defined_kinds, *WORKLOADS)

@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from tidegate.clusters.session import Session
-from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.ownership.tracking import APPLICATION_SET
-from tidegate.dialect.semantics import with_semantics
-from tidegate.errors import PlanError, TidegateError
+from tidegate.errors import TidegateError
 from tidegate.graph.declared import find_external_dependencies, find_precedences
 from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import Plan, PlannedUnit
-from tidegate.model.units.policy import Policy
-from tidegate.model.units.release_history import ReleaseAction
-from tidegate.model.units.semantics import ARGOCD, ChildGates, Semantics
+from tidegate.model.units.semantics import Semantics
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.plan.build.build import build_plan
 from tidegate.plan.build.cycles import Cycle, CycleResolution, break_cycles
 from tidegate.plan.changes.selection import select_objects
 from tidegate.planning.exclusions import (
     exclude_units,
-    is_deployed_release,
     unpruned_finding,
     without_tidegate_dependencies,
 )
@@ -38,7 +32,8 @@ from tidegate.planning.manifests import (
     read_manifests,
     without_unknown_dependencies,
 )
-from tidegate.planning.ownership import reject_shared
+from tidegate.planning.ownership import find_shared_objects, reject_shared
+from tidegate.planning.policies import resolve_policies
 from tidegate.planning.projects import (
     find_orphaned_resources,
     find_window_blocks,
@@ -133,27 +128,17 @@ async def make_plan(
     `excluded`: by unit, its error; if given, units in a dependency cycle are also excluded.
     `is_removal`: the units are deleted, so project rules and sync windows do not apply.
     """
-    members = [
-        _apply_semantics(member, semantics)
-        for unit_tree in unit_trees
-        for member in unit_tree.members
-    ]
+    members = [member for unit_tree in unit_trees for member in unit_tree.members]
     all_units = frozenset(member.unit.id for member in members)
-    members, unmatched = _split_unmatched(
-        _gate_on_children([_with_rolling_step(member) for member in members])
+    members = resolve_policies(
+        members, semantics, is_partial=bool(resources), is_removal=is_removal
     )
+    members, unmatched = _split_unmatched(members)
     members, ignored = without_tidegate_dependencies(members)
     checked = await check_expressions(members, unit_trees, session.cel, session.targets.expressions)
     members, findings = exclude_units(checked.members)
     members, checks = await resolve_health_checks(members, session)
     findings = [*unmatched, *ignored, *checked.findings, *findings, *checks]
-    if resources:
-        members = [_without_prune(member) for member in members]
-    members = (
-        [replace(member, unit=_without_sync_windows(member.unit)) for member in members]
-        if is_removal
-        else members
-    )
     manifest_set = await read_manifests(members, session)
     findings += [
         *await find_further_problems(manifest_set, session),
@@ -170,7 +155,7 @@ async def make_plan(
     if resources:
         plan = select_objects(plan, resources)
     await reject_shared(plan, session)
-    findings += _unpruned_findings(manifest_set.units)
+    findings += [*find_shared_objects(plan), *_unpruned_findings(manifest_set.units)]
     findings += await find_orphaned_resources(
         (unit_manifests.manifests for unit_manifests in manifest_set.units), session
     )
@@ -228,96 +213,6 @@ def _build_plan(manifests: list[Manifests]) -> Plan:
     )
 
 
-def _apply_semantics(member: RenderedUnit, semantics: Semantics | None) -> RenderedUnit:
-    """Return the unit with these semantics.
-
-    Unless Argo CD syncs it automatically, the sync counts as requested by a user.
-    """
-    native = member.unit.policy.semantics
-    chosen = native if semantics is None or semantics.name == native.name else semantics
-    policy = with_semantics(_action_policy(member), chosen)
-    requested = policy.semantics.name != ARGOCD.name or not policy.auto_sync
-    policy = msgspec.structs.replace(policy, is_manual=requested)
-    return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
-
-
-def _action_policy(member: RenderedUnit) -> Policy:
-    """Return the policy of a unit; for a release, the policy of the pending action.
-
-    Drift in ignored fields of a release is kept until there is a new revision.
-    """
-    policy, rendered = member.unit.policy, member.result
-    revised = rendered.release if isinstance(rendered, RenderResult) else None
-    if policy.release is None or revised is None:
-        return policy
-    release = msgspec.structs.replace(
-        policy.release,
-        action=ReleaseAction.UPGRADE if revised.request.is_upgrade else ReleaseAction.INSTALL,
-        chart=revised.chart_name,
-        former_chart=revised.replaced_chart,
-    )
-    uses_lookup = isinstance(rendered, RenderResult) and bool(rendered.lookups)
-    action_policy = msgspec.structs.replace(with_action(policy, release), uses_lookup=uses_lookup)
-    ignores = policy.release.ignores
-    if not ignores or not is_deployed_release(member):
-        return action_policy
-    return msgspec.structs.replace(
-        action_policy, ignore_differences=ignores, respect_ignore_differences=True
-    )
-
-
-def _without_sync_windows(unit: Unit) -> Unit:
-    """Return the unit without sync windows and project claim; its project scope stays.
-
-    The uninstall of a release has its own timeout.
-    """
-    policy = msgspec.structs.replace(unit.policy, windows=())
-    if policy.release is not None:
-        timed = msgspec.structs.replace(policy, timeout=policy.release.uninstall.timeout)
-        policy = with_semantics(timed, policy.semantics)
-    return msgspec.structs.replace(unit, policy=policy, project_error="", project_request=None)
-
-
-def _with_rolling_step(member: RenderedUnit) -> RenderedUnit:
-    """Return the unit with its RollingSync step, if that applies.
-
-    With Argo CD semantics RollingSync must be enabled. A step ends when its units are healthy,
-    so their last waves are also gates. Argo CD's syncs have ended by then: it waits without
-    a limit until the Applications are Healthy.
-    """
-    unit, step = member.unit, member.unit.rolling_sync_step
-    if step is None:
-        return member
-    is_argo = unit.policy.semantics.name == ARGOCD.name
-    if not step.is_enforced and (is_argo or not step.number):
-        return replace(
-            member, unit=msgspec.structs.replace(unit, rolling_sync_step=None, concurrency_group="")
-        )
-    semantics = msgspec.structs.replace(
-        unit.policy.semantics, gates_last=True, tolerates_last_degraded=is_argo
-    )
-    policy = msgspec.structs.replace(unit.policy, semantics=semantics)
-    return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
-
-
-def _gate_on_children(members: list[RenderedUnit]) -> list[RenderedUnit]:
-    """Let ApplicationSets with RollingSync wait for all units: healthy when the last one is."""
-    rollout_parents = {
-        member.unit.parent for member in members if member.unit.rolling_sync_step is not None
-    }
-    return [
-        _with_child_gates(member) if member.unit.id in rollout_parents else member
-        for member in members
-    ]
-
-
-def _with_child_gates(member: RenderedUnit) -> RenderedUnit:
-    policy = member.unit.policy
-    semantics = msgspec.structs.replace(policy.semantics, child_gates=ChildGates.ALWAYS)
-    policy = msgspec.structs.replace(policy, semantics=semantics)
-    return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
-
-
 def _split_unmatched(members: list[RenderedUnit]) -> tuple[list[RenderedUnit], list[Finding]]:
     """Return the units that match a RollingSync step or need none, and findings on the others."""
     unmatched = [
@@ -328,20 +223,6 @@ def _split_unmatched(members: list[RenderedUnit]) -> tuple[list[RenderedUnit], l
     unmatched_ids = {unit.id for unit in unmatched}
     matched = [member for member in members if member.unit.id not in unmatched_ids]
     return matched, [_unmatched_finding(unit) for unit in unmatched]
-
-
-def _without_prune(member: RenderedUnit) -> RenderedUnit:
-    """Return the unit without pruning, for a partial sync. Raises if `--prune` was requested."""
-    unit = member.unit
-    if unit.policy.prune and not unit.id.kind:
-        raise partial_prune_error()
-    policy = msgspec.structs.replace(unit.policy, prune=False)
-    return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
-
-
-def partial_prune_error() -> PlanError:
-    problem = "cannot prune during a partial sync"
-    return PlanError("plan.partial", problem, hint="remove `--prune` or `--resource`")
 
 
 def _manifests_to_plan(unit_manifests: UnitManifests) -> Manifests:

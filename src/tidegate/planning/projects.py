@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.argo.argocd_cm import CORE_EXCLUSIONS
 from tidegate.dialect.argo.project_permissions import check_object, matches_kind
 from tidegate.errors import Location
+from tidegate.model.display import count_noun, join_limited
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_list
-from tidegate.model.k8s.objects import Kind, LiveObject, Ref, versionless_key
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref, object_body, versionless_key
 from tidegate.model.plans.manifest import Manifest, Manifests
 from tidegate.model.plans.plan import ItemAction
 from tidegate.model.times import Ms, format_timestamp
@@ -21,9 +21,7 @@ from tidegate.model.units.project import OrphanRules, ProjectScope, ProjectViola
 from tidegate.model.units.sync_window import WindowBlock, find_window_block
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.workspace.discovery.projects import denial_finding
-from tidegate.world.messages import ListPage
-from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import List, Selection
+from tidegate.world.requests import Selection
 
 MAX_FINDINGS = 5
 """Findings about single objects of one unit; the others are counted."""
@@ -54,7 +52,7 @@ async def _exists_already(manifest: Manifest, unit: Unit, session: Session) -> b
     """Return whether an object is only created if missing, and exists; no project check then."""
     if manifest.action is not ItemAction.CREATE:
         return False
-    return bool(await get_objects(session.world, [manifest.ref], cluster=unit.destination.cluster))
+    return await session.reader(unit.destination.cluster).get(manifest.ref) is not None
 
 
 def _object_finding(unit: Unit, manifest: Manifest, refusal: ProjectViolation) -> Finding:
@@ -194,9 +192,8 @@ async def _list_namespace(destination: tuple[str, str], session: Session) -> lis
         )
         if served.namespaced and "list" in served.verbs and not is_excluded:
             kinds.setdefault((kind.group, kind.name), kind)
-    requests = (List(Selection(kind, namespace)) for kind in kinds.values())
-    pages = await send_requests(session.world, *requests, cluster=cluster)
-    live_objects = [live for page in pages if isinstance(page, ListPage) for live in page.items]
+    selections = (Selection(kind, namespace) for kind in kinds.values())
+    live_objects = (await session.reader(cluster).list_each(selections)).items
     services = {live.ref.name for live in live_objects if live.ref.kind.name == "Service"}
     return [live for live in live_objects if not _is_service_endpoints(live.ref, services)]
 
@@ -217,14 +214,12 @@ def _is_orphan(live: LiveObject, scope: ProjectScope, rules: OrphanRules) -> boo
 
 
 def _orphaned_finding(unit: Unit, scope: ProjectScope, orphans: list[Ref]) -> Finding:
-    names = ", ".join(f"{orphan.kind.name} `{orphan.name}`" for orphan in orphans[:MAX_LISTED])
-    more = f" and {len(orphans) - MAX_LISTED} more" if len(orphans) > MAX_LISTED else ""
-    is_single = len(orphans) == 1
-    count = "1 orphaned object" if is_single else f"{len(orphans)} orphaned objects"
+    names = join_limited([f"{ref.kind.name} `{ref.name}`" for ref in orphans], MAX_LISTED)
+    count = count_noun(len(orphans), "orphaned object")
     return Finding(
         code="argo.orphaned",
         severity=Severity.WARNING,
-        message=f"{count} in the namespace of `{unit.id}`: {names}{more}",
+        message=f"{count} in the namespace of `{unit.id}`: {names}",
         location=unit.location,
         reason=f"{scope.project.location_of_list('orphanedResources')} enables this warning",
         fix="add them to Git, delete them, or add them to `ignore` in `orphanedResources`",

@@ -10,8 +10,8 @@ from tidegate.dialect.units import is_dialect_kind
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.knowledge.references import list_produced_crds, list_products
 from tidegate.knowledge.templates import make_scope
-from tidegate.model.k8s.json_fields import get_mappings, get_text
-from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, versionless_key
+from tidegate.model.k8s.json_fields import get_mappings, get_text, object_kind, object_ref
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plans.manifest import Manifest
 from tidegate.model.plans.plan import ItemAction, Plan, PlanItem, Step
 from tidegate.model.rollouts.evidence import ProducerRef, StepRelation
@@ -66,7 +66,7 @@ class ProvidedObjects(msgspec.Struct, frozen=True):
                 (kind.group, kind.name)
                 for body in bodies
                 if get_text(body, "metadata", "namespace")
-                for kind in (Kind.of(get_text(body, "apiVersion"), get_text(body, "kind")),)
+                for kind in (object_kind(body),)
             ),
         )
 
@@ -75,9 +75,7 @@ def operator_products(ref: Ref, body: JsonObject, catalog: KindCatalog) -> Itera
     """Yield the objects that an operator produces from an object."""
     row = catalog.find_row(ref.kind)
     for product in list_products(row, make_scope(body, ref.kind)) if row else ():
-        kind = Kind.of(get_text(product.body, "apiVersion"), get_text(product.body, "kind"))
-        metadata = ("metadata", "namespace"), ("metadata", "name")
-        yield Ref(kind, *(get_text(product.body, *path) for path in metadata))
+        yield object_ref(product.body)
 
 
 def _kinds_of_crd(body: JsonObject) -> Iterator[Kind]:
@@ -114,8 +112,11 @@ def find_item(step: Step, ref: Ref) -> PlanItem | None:
 
 
 def _produced_by(item: PlanItem, catalogue: KindCatalog) -> set[tuple[str, str, str, str]]:
-    """Return the identities of an object and of its operator's products."""
-    if item.action is ItemAction.DELETE:
+    """Return the identities of an object and of its operator's products.
+
+    An object that is only awaited or deleted has no body and is produced by something else.
+    """
+    if not item.body:
         return set()
     kind = item.ref.kind
     produced = {versionless_key(item.ref)}
@@ -123,14 +124,9 @@ def _produced_by(item: PlanItem, catalogue: KindCatalog) -> set[tuple[str, str, 
     if row is not None:
         scope = make_scope(msgspec.json.decode(item.body), kind)
         produced |= {
-            versionless_key(_body_ref(product.body)) for product in list_products(row, scope)
+            versionless_key(object_ref(product.body)) for product in list_products(row, scope)
         }
     return produced
-
-
-def _body_ref(body: dict[str, Json]) -> Ref:
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-    return Ref(kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name"))
 
 
 def _step_relation(plan: Plan, consumer_step: str, producer_step: str) -> StepRelation:

@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tidegate.clusters.reader import ClusterReader
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.knowledge.references import list_needs, list_required_configs
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import API_SERVICE, CLAIM, SERVICE_ACCOUNT, STORAGE_CLASS
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.k8s.pods import POD_TEMPLATE_PATHS, TEMPLATE
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import ApiResources as ServedKinds
-from tidegate.world.messages import NotFound, NotServed
 from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import Discover, Get
+from tidegate.world.requests import Discover
 
-POD = Kind("", "v1", "Pod")
-SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount")
-VOLUME_CLAIM = Kind("", "v1", "PersistentVolumeClaim")
-CRON_JOB = Kind("batch", "v1", "CronJob")
-STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass")
 RUNTIME_CLASS = Kind("node.k8s.io", "v1", "RuntimeClass")
-API_SERVICE = Kind("apiregistration.k8s.io", "v1", "APIService")
 AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
 METRICS_APIS = {"Pods": "custom.", "Object": "custom.", "External": "external."}
 """By metric type, the prefix of its API; other types use the resource metrics API."""
@@ -47,9 +43,7 @@ async def find_missing(
     if not isinstance(served, ServedKinds):
         return []
     refs = list(resolve_served(required, served))
-    outcomes = await send_requests(world, *map(Get, refs), cluster=cluster, timeout=QUERY_TIMEOUT)
-    pairs = zip(refs, outcomes, strict=True)
-    return [missing for missing, outcome in pairs if isinstance(outcome, NotFound | NotServed)]
+    return await ClusterReader(world, cluster, timeout=QUERY_TIMEOUT).find_absent(refs)
 
 
 def required_refs(ref: Ref, body: JsonObject, catalogue: KindCatalog) -> Iterator[Ref]:
@@ -62,8 +56,8 @@ def required_refs(ref: Ref, body: JsonObject, catalogue: KindCatalog) -> Iterato
 
 def _pod_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
     spec = get_mapping(body, "spec")
-    path = ("jobTemplate", "spec") if ref.kind == CRON_JOB else ()
-    pod = spec if ref.kind == POD else get_mapping(spec, *path, "template", "spec")
+    path = POD_TEMPLATE_PATHS.get((ref.kind.group, ref.kind.name), TEMPLATE)
+    pod = get_mapping(body, *path, "spec")
     template_names = {
         get_text(template, "metadata", "name")
         for template in get_mappings(spec, "volumeClaimTemplates")
@@ -78,7 +72,7 @@ def _pod_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
     for volume in get_mappings(pod, "volumes"):
         claim = get_text(volume, "persistentVolumeClaim", "claimName")
         if claim and get_text(volume, "name") not in template_names:
-            yield Ref(VOLUME_CLAIM, ref.namespace, claim)
+            yield Ref(CLAIM, ref.namespace, claim)
     if (priority := get_text(pod, "priorityClassName")) and not priority.startswith("system-"):
         yield Ref(PRIORITY_CLASS, "", priority)
     if runtime := get_text(pod, "runtimeClassName"):
@@ -99,9 +93,7 @@ def metrics_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
 
 
 def _claim_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
-    claims = (
-        [body] if ref.kind == VOLUME_CLAIM else get_mappings(body, "spec", "volumeClaimTemplates")
-    )
+    claims = [body] if ref.kind == CLAIM else get_mappings(body, "spec", "volumeClaimTemplates")
     for claim in claims:
         if storage := get_text(claim, "spec", "storageClassName"):
             yield Ref(STORAGE_CLASS, "", storage)

@@ -16,7 +16,6 @@ import msgspec
 from tidegate.clusters.session import Session
 from tidegate.dialect.helm import history
 from tidegate.dialect.helm.record import (
-    SECRET,
     ReleaseRecord,
     encode_release,
     read_record,
@@ -28,6 +27,7 @@ from tidegate.dialect.manifests import with_metadata
 from tidegate.dialect.ownership.tracking import flux_labels
 from tidegate.engine.evaluator import FailingUnit
 from tidegate.errors import DialectError, RenderError
+from tidegate.model.k8s.kinds import SECRET
 from tidegate.model.k8s.objects import LiveObject
 from tidegate.model.plans.plan import Plan, PlanFragment
 from tidegate.model.times import Ms
@@ -234,7 +234,7 @@ class HelmHistory(msgspec.Struct):
     def _record_writes(
         self, unit: UnitId, entries: Sequence[LiveObject], changes: history.RecordChanges, now: Ms
     ) -> Iterable[Write]:
-        storage, lives = self.specs[unit].storage, {entry.ref: entry for entry in entries}
+        storage, live_entries = self.specs[unit].storage, {entry.ref: entry for entry in entries}
 
         def put(record: ReleaseRecord, version: str) -> Write:
             body = record_secret(record, storage, now=now, version=version)
@@ -248,13 +248,14 @@ class HelmHistory(msgspec.Struct):
 
         for record in changes.changed:
             yield put(
-                record, lives[record_ref(record.name, record.number, storage)].resource_version
+                record,
+                live_entries[record_ref(record.name, record.number, storage)].resource_version,
             )
         for record in changes.created:
             yield put(record, "")
         for record in changes.deleted:
             ref = record_ref(record.name, record.number, storage)
-            yield Write(verb=Verb.DELETE, ref=ref, uid=lives[ref].uid)
+            yield Write(verb=Verb.DELETE, ref=ref, uid=live_entries[ref].uid)
 
 
 def _decode_records(records: Sequence[LiveObject]) -> list[ReleaseRecord]:

@@ -12,7 +12,6 @@ from itertools import pairwise
 import msgspec
 
 from tidegate.clusters.evaluator import prune_candidate
-from tidegate.clusters.reader import object_body
 from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.helm.record import ReleaseRecord
 from tidegate.dialect.manifests import ScopeLookup, parse_manifests
@@ -22,7 +21,7 @@ from tidegate.engine.evaluator import FailingUnit
 from tidegate.errors import DocumentError
 from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.json_fields import get_mappings, get_text
-from tidegate.model.k8s.objects import Ref, versionless_key
+from tidegate.model.k8s.objects import Ref, object_body, versionless_key
 from tidegate.model.plans.manifest import Manifest, Manifests
 from tidegate.model.plans.plan import (
     Edge,

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import structs
 
-from tidegate.clusters.reader import object_body
 from tidegate.clusters.session import Session
-from tidegate.dialect.helm.record import OWNER_SELECTOR, PENDING, SECRET, read_annotations
+from tidegate.dialect.helm.record import OWNER_SELECTOR, PENDING, read_annotations
 from tidegate.dialect.helm.record_owner import (
     UNIT,
     PreviousRelease,
@@ -27,10 +26,10 @@ from tidegate.dialect.helm.record_owner import (
     previous_release,
     revision_number,
 )
-from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_text
-from tidegate.model.k8s.objects import Json, JsonObject, LiveObject
+from tidegate.model.k8s.kinds import SECRET
+from tidegate.model.k8s.objects import Json, JsonObject, LiveObject, object_body
 from tidegate.model.plans.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit
 from tidegate.model.units.release_history import ReleaseSpec
 from tidegate.model.units.unit import Destination, Unit, UnitId
@@ -42,10 +41,8 @@ from tidegate.removal.uninstall import (
     read_unit_resources,
     uninstall_policy,
 )
-from tidegate.world.errors import error_from_outcome
-from tidegate.world.messages import Forbidden, ListPage, is_error
-from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import List, Selection, View
+from tidegate.world.messages import Forbidden
+from tidegate.world.requests import Selection, View
 
 
 def find_pending_releases(
@@ -89,6 +86,8 @@ def _pending_finding(unit: PlannedUnit, release: ReleaseSpec, metadata: dict[str
 
 
 PAGE_SIZE = 500
+RECORDS = Selection(SECRET, label_selector=OWNER_SELECTOR, view=View.METADATA)
+"""The records of all Helm releases of a cluster."""
 
 
 async def with_removals(plan_result: PlanResult, session: Session) -> PlanResult:
@@ -103,11 +102,11 @@ async def with_moved_releases(plan_result: PlanResult, session: Session) -> Plan
     removed, previous = list(plan_result.removed_units), dict[UnitId, UnitId]()
     for cluster in dict.fromkeys(unit.cluster for unit in releases):
         cluster_units = [unit for unit in releases if unit.cluster == cluster]
-        records = await _list_records("", cluster, session)
-        if records is None:
-            namespaces = _release_namespaces(cluster_units)
-            pages = [await _list_records(namespace, cluster, session) for namespace in namespaces]
-            records = [record for page in pages for record in page or ()]
+        namespaces = _release_namespaces(cluster_units)
+        listing = await session.reader(cluster).list_in({RECORDS: namespaces}, page_size=PAGE_SIZE)
+        listing.raise_errors("reading Helm release records", ignored=Forbidden)
+        records = listing.items
+        if RECORDS not in listing.pages:
             findings.append(_partial_list_finding(namespaces, cluster))
         findings += find_pending_releases(cluster_units, records)
         unit_resources = await read_unit_resources((unit.id for unit in cluster_units), session)
@@ -135,27 +134,6 @@ def _release_namespaces(units: Iterable[PlannedUnit]) -> list[str]:
         for namespace in (release.storage, release.namespace)
     }
     return sorted(namespaces)
-
-
-async def _list_records(namespace: str, cluster: str, session: Session) -> list[LiveObject] | None:
-    selection = Selection(SECRET, namespace, label_selector=OWNER_SELECTOR, view=View.METADATA)
-    records: list[LiveObject] = []
-    continue_token = ""
-    while True:
-        (page,) = await send_requests(
-            session.world, List(selection, PAGE_SIZE, continue_token), cluster=cluster
-        )
-        if isinstance(page, Forbidden):
-            return None
-        if is_error(page):
-            location = Location(
-                f"Secrets of {namespace}" if namespace else "Secrets of all namespaces"
-            )
-            raise error_from_outcome(page, "reading Helm release records", location=location)
-        records += page.items if isinstance(page, ListPage) else ()
-        continue_token = page.continue_token if isinstance(page, ListPage) else ""
-        if not continue_token:
-            return records
 
 
 def _installed_releases(records: Iterable[LiveObject]) -> dict[tuple[str, str], JsonObject]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tidegate.clusters.evaluator import prune_candidate
 from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import get_objects, object_body, run_procedure
+from tidegate.clusters.reader import ClusterReader, run_procedure
 from tidegate.clusters.session import Session
 from tidegate.engine.cluster.contents import collateral_message, find_collateral
 from tidegate.engine.ownership import CONTAINER_KINDS
 from tidegate.errors import Location, PlanError
-from tidegate.model.k8s.objects import ClusterRef, versionless_key
+from tidegate.model.k8s.objects import ClusterRef, object_body, versionless_key
 from tidegate.model.plans.plan import ItemAction, Plan, PlannedUnit, step_items
 from tidegate.plan.changes.prune import PruneCandidate, prune_units
 from tidegate.world.dispatcher import Dispatcher
@@ -34,7 +34,7 @@ async def find_collateral_deletions(plan: Plan, session: Session) -> tuple[PlanE
     for step in plan.steps:
         refs = [item.ref for item in step_items(step) if item.action is ItemAction.DELETE]
         containers = [ref for ref in refs if ref.kind in CONTAINER_KINDS]
-        for live in await get_objects(session.world, containers, cluster=step.cluster):
+        for live in (await session.reader(step.cluster).get_many(containers)).values():
             cluster_ref, kinds = (
                 ClusterRef(step.cluster, live.ref),
                 await session.kinds(step.cluster),
@@ -62,6 +62,6 @@ async def _prune_candidates(
     entries = (await read_journal(unit, world)).journal.entries
     owned = (ref for ref, entry in entries.items() if not entry.hook)
     removed = (ref for ref in owned if versionless_key(ref) not in planned)
-    live_objects = await get_objects(world, removed, cluster=unit.cluster)
-    candidates = (prune_candidate(object_body(live), unit) for live in live_objects)
+    live_objects = await ClusterReader(world, unit.cluster).get_many(removed)
+    candidates = (prune_candidate(object_body(live), unit) for live in live_objects.values())
     return [candidate for candidate in candidates if candidate is not None]

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tidegate.clusters.evaluator import removal_candidate
 from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import get_objects, object_body, run_procedure
+from tidegate.clusters.reader import get_objects, run_procedure
 from tidegate.clusters.session import Session
 from tidegate.dialect.argo.application import cascade_propagation
 from tidegate.dialect.argo.waves import live_wave
@@ -25,8 +25,10 @@ from tidegate.dialect.semantics import KSTATUS
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, list_heads, read_head
 from tidegate.errors import ClusterError
 from tidegate.health.readiness_timeout import readiness_timeout
+from tidegate.model.display import join_limited
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.objects import Kind, Propagation, Ref, versionless_key
+from tidegate.model.k8s.kinds import APPLICATION
+from tidegate.model.k8s.objects import ClusterRef, Propagation, Ref, object_body, versionless_key
 from tidegate.model.plans.plan import (
     Edge,
     EdgeReason,
@@ -51,9 +53,7 @@ from tidegate.removal.uninstall import (
     uninstall_policy,
 )
 
-MAX_LISTED = 3
 FLUX_KINDS = ("Kustomization", "HelmRelease")
-APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 ARGO_POLICY = Policy(tracking=Tracking.ARGO, manager="argocd-controller")
 POLICIES = {"Application": ARGO_POLICY, APPLICATION_SET: Policy(order=Order.NONE)}
 FLUX_POLICY = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
@@ -153,11 +153,11 @@ async def _plan_removal(
     unit = plan_unit(removed_unit.unit)
     entries = (await read_journal(unit, session.world)).journal.entries
     uninstall_hooks, released = await read_uninstall(removed_unit.unit, session)
-    live_objects = await get_objects(session.world, {*entries, *released}, cluster=unit.cluster)
+    live_objects = await session.reader(unit.cluster).get_many((*entries, *released))
     hooks = removed_unit.origin.release is None  # release hooks follow their own delete policies
     candidates = (
         removal_candidate(object_body(live), unit, deleted_ids, hooks=hooks)
-        for live in live_objects
+        for live in dict.fromkeys(live_objects.values())
     )
     pruned = [
         candidate
@@ -231,19 +231,19 @@ async def _read_live_settings(
     origins: list[tuple[UnitOrigin, str]], plan_result: PlanResult, session: Session
 ) -> dict[UnitId, _LiveSettings]:
     """Return the settings of Applications that left Git and are still live."""
-    refs_by_cluster: dict[str, dict[Ref, UnitId]] = {}
-    for unit in (origin.unit for origin, _ in origins if origin.unit not in plan_result.all_units):
-        if unit.kind == APPLICATION.name and unit.cluster in session.targets.contexts:
-            ref = Ref(APPLICATION, unit.namespace, unit.name)
-            refs_by_cluster.setdefault(unit.cluster, {})[ref] = unit
-    live_settings: dict[UnitId, _LiveSettings] = {}
-    for cluster, refs in refs_by_cluster.items():
-        for live in await get_objects(session.world, refs, cluster=cluster):
-            body = object_body(live)
-            live_settings[refs[live.ref]] = _LiveSettings(
-                cascade_propagation(body), live_wave(body)
-            )
-    return live_settings
+    cluster_refs = {
+        ClusterRef(unit.cluster, Ref(APPLICATION, unit.namespace, unit.name)): unit
+        for unit in (origin.unit for origin, _ in origins)
+        if unit not in plan_result.all_units
+        and unit.kind == APPLICATION.name
+        and unit.cluster in session.targets.contexts
+    }
+    live_objects = await get_objects(session.world, cluster_refs)
+    bodies = {cluster_refs[name]: object_body(live) for name, live in live_objects.items()}
+    return {
+        unit: _LiveSettings(cascade_propagation(body), live_wave(body))
+        for unit, body in bodies.items()
+    }
 
 
 def _with_live_settings(
@@ -371,8 +371,7 @@ def _deletes_unit(step: Step, unit: UnitId) -> bool:
 
 
 def _removed_finding(removed_unit: _RemovedUnit, refs: Collection[Ref]) -> Finding:
-    names = ", ".join(map(str, [*refs][:MAX_LISTED])) or "none"
-    more = f" and {len(refs) - MAX_LISTED} more" if len(refs) > MAX_LISTED else ""
+    names = join_limited(refs) or "none"
     action = "deleted" if removed_unit.is_deleted else "kept"
     why = f"its parent `{removed_unit.origin.parent}` does not prune"
     if removed_unit.origin.cascades is False:
@@ -383,8 +382,7 @@ def _removed_finding(removed_unit: _RemovedUnit, refs: Collection[Ref]) -> Findi
         code="units.orphan",
         severity=Severity.NOTE if removed_unit.is_deleted else Severity.WARNING,
         message=(
-            f"`{removed_unit.origin.unit}` was removed from Git; its objects are {action}:"
-            f" {names}{more}"
+            f"`{removed_unit.origin.unit}` was removed from Git; its objects are {action}: {names}"
         ),
         reason="" if removed_unit.is_deleted else why,
         fix=(

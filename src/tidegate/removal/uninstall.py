@@ -19,7 +19,6 @@ from msgspec import structs
 
 from tidegate.clusters.evaluator import prune_candidate
 from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.flux.release import read_helm_release
 from tidegate.dialect.helm.action_policy import with_action
@@ -34,7 +33,14 @@ from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.json_fields import get_list, get_mappings, get_text
-from tidegate.model.k8s.objects import JsonObject, Kind, Propagation, Ref, versionless_key
+from tidegate.model.k8s.objects import (
+    JsonObject,
+    Kind,
+    Propagation,
+    Ref,
+    object_body,
+    versionless_key,
+)
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import Plan, PlanFragment, PlannedUnit
 from tidegate.model.rollouts.journal import UnitOrigin
@@ -93,8 +99,8 @@ async def plan_uninstall(unit: Unit, hook_owner: UnitId, session: Session) -> Pl
     """Return the plan that uninstalls a release; it has a step even if no objects are left."""
     hooks, refs = await read_uninstall(unit, session, hook_owner)
     planned = plan_unit(unit)
-    live_objects = await get_objects(session.world, refs, cluster=planned.cluster)
-    candidates = (prune_candidate(object_body(live), planned) for live in live_objects)
+    live_objects = await session.reader(planned.cluster).get_many(refs)
+    candidates = (prune_candidate(object_body(live), planned) for live in live_objects.values())
     return with_final_step(
         build_deletion(
             hooks,
@@ -210,13 +216,13 @@ async def read_unit_resources(
             (served_kind.kind.group, served_kind.kind.name): served_kind.kind
             for served_kind in await session.kinds(cluster)
         }
-        refs = [
-            Ref(kinds[group, kind], namespace, name)
-            for group, kind, namespace, name in ids
+        refs = {
+            Ref(kinds[group, kind], namespace, name): unit_id
+            for (group, kind, namespace, name), unit_id in ids.items()
             if (group, kind) in kinds
-        ]
-        for live in await get_objects(session.world, refs, cluster=cluster) if refs else ():
-            resources[ids[versionless_key(live.ref)]] = object_body(live)
+        }
+        live_objects = await session.reader(cluster).get_many(refs)
+        resources |= {refs[ref]: object_body(live) for ref, live in live_objects.items()}
     return resources
 
 
@@ -241,10 +247,10 @@ async def remaining_resources(
     if versionless_key(ref) in map(versionless_key, journal.entries):
         return ()
     finalizers = tuple(map(str, get_list(unit_resource, "metadata", "finalizers")))
-    charts = await get_objects(session.world, _chart_refs(unit_resource), cluster=parent.cluster)
+    charts = await session.reader(parent.cluster).get_many(_chart_refs(unit_resource))
     return (
         PruneCandidate(ref, removed_finalizers=finalizers),
-        *(PruneCandidate(chart.ref) for chart in charts),
+        *(PruneCandidate(chart.ref) for chart in charts.values()),
     )
 
 

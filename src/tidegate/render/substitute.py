@@ -10,7 +10,7 @@ number. An object opts out with `kustomize.toolkit.fluxcd.io/substitute: disable
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
@@ -18,13 +18,21 @@ from tidegate.documents import Document, read_documents
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.k8s.objects import FieldPath, Json, Kind
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.envsubst.layout import to_flux_yaml
-from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
+from tidegate.render.envsubst.template import (
+    MARKER_END,
+    MARKER_START,
+    SubstitutionError,
+    UnsetVariableError,
+    expand,
+)
+from tidegate.schema.example_values import fill_variables
 
 OPT_OUT = "kustomize.toolkit.fluxcd.io/substitute"
 _NAME = lazy_regex(r"[_a-zA-Z][_a-zA-Z0-9]*")
+_MARKED = lazy_regex(f"{MARKER_START}([^{MARKER_END}]*){MARKER_END}")
 
 
 class Variables(msgspec.Struct, frozen=True):
@@ -32,9 +40,17 @@ class Variables(msgspec.Struct, frozen=True):
 
     values: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The values by name."""
+    unknown_names: frozenset[str] = frozenset()
+    """The variables whose values are unknown."""
+    is_complete: bool = True
+    """Whether all names are known. Otherwise the values of other names are unknown, too."""
 
     def __repr__(self) -> str:
         return "Variables()"
+
+    def is_unknown(self, name: str) -> bool:
+        """Return whether a variable without a value may have one that is unknown."""
+        return not self.is_complete or name in self.unknown_names
 
 
 class VariableSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +64,17 @@ class VariableSource(msgspec.Struct, frozen=True, kw_only=True):
     """Data of the object; None if the object does not exist."""
     optional: bool = False
     """Whether the object may be missing."""
+    unknown_names: frozenset[str] = frozenset()
+    """Names in the data whose values are unknown."""
+    is_unknown: bool = False
+    """Whether the object may exist with any data."""
 
     def __repr__(self) -> str:
         return f"VariableSource({self.kind}, {self.name})"
 
 
 def collect_variables(
-    sources: Iterable[VariableSource] = (),
+    sources: Collection[VariableSource] = (),
     *,
     inline: Mapping[str, str] | None = None,
     location: Location | None = None,
@@ -67,7 +87,7 @@ def collect_variables(
     """
     collected: dict[str, str] = {}
     for source in sources:
-        if source.values is None and not source.optional:
+        if source.values is None and not (source.optional or source.is_unknown):
             problem = f"{source.kind} `{source.name}` for variables not found"
             hint = "create it, or set `optional: true` in `substituteFrom`"
             raise RenderError("render.substitute.source", problem, location=location, hint=hint)
@@ -78,7 +98,11 @@ def collect_variables(
             problem = f"`{sanitize(name)}` is not a valid variable name"
             hint = "use letters, digits and `_`; Flux rejects such a name even if it is unused"
             raise RenderError("render.substitute.name", problem, location=location, hint=hint)
-    return Variables({name: value.replace("\n", "") for name, value in collected.items()})
+    return Variables(
+        {name: value.replace("\n", "") for name, value in collected.items()},
+        frozenset(name for source in sources for name in source.unknown_names) - collected.keys(),
+        is_complete=not any(source.is_unknown for source in sources),
+    )
 
 
 def substitute(
@@ -92,18 +116,31 @@ def substitute(
 
     Without variables nothing is replaced, not even `${name:-default}`, unless
     `even_without_variables` is set (`substituteStrategy: Always`). With `strict` a variable must be
-    set or have a default.
+    set or have a default, where all variables are known. One that is unknown gets an example value.
 
     Like `SubstituteVariables` and `varSubstitution` in `kustomize_varsub.go` of
     fluxcd/pkg/kustomize 1.35.6.
     """
-    if not (variables.values or even_without_variables) or opts_out(document):
+    is_empty = variables.is_complete and not (variables.values or variables.unknown_names)
+    if (is_empty and not even_without_variables) or opts_out(document):
         return document
     text = to_flux_yaml(document.body)
     if "$" not in text:
         return document
     expanded = _expand(text, document, variables, strict=strict)
-    return msgspec.structs.replace(document, body=_read_again(expanded, document))
+    body = _read_again(expanded, document)
+    if MARKER_START.encode() not in expanded:
+        return msgspec.structs.replace(document, body=body)
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    filled, paths = fill_variables(kind, body, _with_example_names)
+    return msgspec.structs.replace(document, body=filled, unknown_fields=paths)
+
+
+def _with_example_names(text: str) -> str | None:
+    """Return a text with names in place of its unknown variables: `web.secret-domain`."""
+    if MARKER_START not in text:
+        return None
+    return _MARKED.sub(lambda match: match[1].lower().replace("_", "-").strip("-"), text)
 
 
 def opts_out(document: Document) -> bool:
@@ -116,7 +153,7 @@ def opts_out(document: Document) -> bool:
 
 def _expand(text: str, document: Document, variables: Variables, *, strict: bool) -> bytes:
     try:
-        return expand(text, variables.values, strict=strict)
+        return expand(text, variables.values, strict=strict, is_unknown=variables.is_unknown)
     except UnsetVariableError as error:
         location = _find_field(document, variables, strict=strict)
         problem = f"the variable `{sanitize(str(error))}` is not set"
@@ -137,7 +174,7 @@ def _find_field(document: Document, variables: Variables, *, strict: bool) -> Lo
     """Return the location of the first field that cannot be expanded."""
     for path, value in _texts(document.body, ()):
         try:
-            expand(value, variables.values, strict=strict)
+            expand(value, variables.values, strict=strict, is_unknown=variables.is_unknown)
         except (SubstitutionError, UnsetVariableError):
             return document.location.with_field(format_path(path))
     return document.location

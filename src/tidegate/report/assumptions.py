@@ -14,7 +14,6 @@ from tidegate.model.plans.missing_dependency import (
     MissingDependency,
     missing_title,
 )
-from tidegate.model.rollouts.names import join_refs
 from tidegate.model.simulation.preinstalled import (
     GivenCluster,
     GivenKind,
@@ -95,7 +94,8 @@ def missing_lines(missing: Sequence[MissingDependency]) -> Iterator[str]:
             names = [_cluster_title(dependency, with_cluster=with_cluster) for dependency in group]
             width = max(map(len, names))
             for name, dependency in zip(names, group, strict=True):
-                yield f"  {name:{width}}  for {join_refs(dependency.needed_by, MAX_MISSING_NAMES)}"
+                needed_by = join_limited(dependency.needed_by, MAX_MISSING_NAMES)
+                yield f"  {name:{width}}  for {needed_by}"
 
 
 def missing_documents(
@@ -158,17 +158,17 @@ def _needed_by_comment(missing: Sequence[MissingDependency]) -> str:
     if not refs:
         return ""
     products = dict.fromkeys(ref for dependency in missing for ref in dependency.produced_secrets)
-    products_text = f" (creates {join_refs(products, MAX_MISSING_NAMES)})" if products else ""
+    products_text = f" (creates {join_limited(products, MAX_MISSING_NAMES)})" if products else ""
     unknown_kinds = dict.fromkeys(
         dependency.ref.kind.name
         for dependency in missing
         if dependency.has_unknown_health and not dependency.is_served
     )
-    kinds_text = join_limited(unknown_kinds, len(unknown_kinds), MAX_MISSING_NAMES)
+    kinds_text = join_limited(unknown_kinds, MAX_MISSING_NAMES)
     guess_text = (
         f"; unknown health of {kinds_text}: assumed ready after a moment" if unknown_kinds else ""
     )
-    return f"  # for {join_refs(refs, MAX_MISSING_NAMES)}{products_text}{guess_text}"
+    return f"  # for {join_limited(refs, MAX_MISSING_NAMES)}{products_text}{guess_text}"
 
 
 def _operator_text(operator: GivenOperator) -> str:

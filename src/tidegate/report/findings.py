@@ -8,7 +8,7 @@ from msgspec import structs
 
 from tidegate.errors import Location, sanitize
 from tidegate.model.display_paths import display_location, display_paths_in, location_text
-from tidegate.model.finding import Finding, Severity
+from tidegate.model.finding import Finding, Occurrence, Severity
 from tidegate.model.k8s.objects import Json
 
 NO_LOCATION = Location("")
@@ -41,7 +41,13 @@ def display_finding(finding: Finding) -> Finding:
         fix=display_paths_in(finding.fix),
         sequence=tuple(map(display_paths_in, finding.sequence)),
         other_locations=tuple(map(display_location, finding.other_locations)),
+        same_cause=tuple(map(_display_occurrence, finding.same_cause)),
     )
+
+
+def _display_occurrence(occurrence: Occurrence) -> Occurrence:
+    location = occurrence.location and display_location(occurrence.location)
+    return Occurrence(display_paths_in(occurrence.message), location)
 
 
 def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:

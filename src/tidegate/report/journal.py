@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import msgspec
 
 from tidegate.model.rollouts.documents import ObjectIdentity
 from tidegate.model.rollouts.journal import Journal, JournalEntry
-from tidegate.model.times import SECOND, Ms
+from tidegate.model.times import format_rfc3339
 
 
 class JournalObjectDocument(
@@ -48,7 +47,7 @@ def journal_document(unit: str, journal: Journal | None) -> JournalDocument:
         for ref, entry in sorted_entries
     )
     is_complete = journal.completed_digest == journal.desired_digest != ""
-    started = _format_time(journal.started_at)
+    started = format_rfc3339(journal.started_at)
     return JournalDocument(
         unit,
         found=True,
@@ -79,10 +78,6 @@ def journal_lines(unit: str, journal: Journal | None) -> Iterator[str]:
 
 def _is_gate_open(entry: JournalEntry) -> bool:
     return entry.gate_digest == entry.digest != ""
-
-
-def _format_time(time: Ms) -> str:
-    return f"{datetime.fromtimestamp(time // SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 class RebuiltJournalDocument(msgspec.Struct, frozen=True):

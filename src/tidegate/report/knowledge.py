@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.display import format_limit
+from tidegate.model.display import format_limit, join_limited
 from tidegate.model.operators.rows import (
     Check,
     KindRow,
@@ -93,9 +93,8 @@ def operator_lines(knowledge: Knowledge) -> Iterator[str]:
         kinds = [
             kind for row in knowledge.rows if row.operator == operator.name for kind in row.kinds
         ]
-        yield (
-            f"{operator.name:{width}}  {operator.namespace:{namespace_width}}  {_join_kinds(kinds)}"
-        )
+        shown = join_limited(kinds, 6)
+        yield f"{operator.name:{width}}  {operator.namespace:{namespace_width}}  {shown}"
 
 
 def catalog_page_lines(knowledge: Knowledge) -> Iterator[str]:
@@ -121,11 +120,6 @@ def _ready_conditions(row: KindRow) -> tuple[str, ...]:
     if row.group in BUILTIN_GROUPS:
         return ("the rules of Kubernetes apply",)
     return tuple(map(_check_text, row.ready_when))
-
-
-def _join_kinds(kinds: list[str], limit: int = 6) -> str:
-    shown = ", ".join(kinds[:limit])
-    return f"{shown} and {len(kinds) - limit} more" if len(kinds) > limit else shown
 
 
 def _served_by(row: KindRow, operators: dict[str, Operator]) -> str:

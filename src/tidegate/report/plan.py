@@ -160,7 +160,7 @@ def _order_reason(edge: Edge, before: Step) -> _OrderReason:
 def _reason_texts(reasons: dict[_OrderReason, dict[str, None]]) -> Iterator[str]:
     """Yield why a unit comes at its position; units with the same reason are joined."""
     for reason, others in reasons.items():
-        yield f"{reason.relation} {join_limited(others, len(others), MAX_NAMED)}{reason.reason}"
+        yield f"{reason.relation} {join_limited(others, MAX_NAMED)}{reason.reason}"
 
 
 def step_title(step: Step, *, with_unit: bool = False) -> str:

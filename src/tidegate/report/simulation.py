@@ -10,18 +10,17 @@ import msgspec
 from tidegate.model.display import count_noun, join_limited
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.drift import Drift
-from tidegate.model.plans.plan import Plan
-from tidegate.model.rollouts.documents import ObjectIdentity
+from tidegate.model.plans.plan import Plan, managed_items
+from tidegate.model.rollouts.documents import JsonDocument, ObjectIdentity, struct_document
 from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
 from tidegate.model.rollouts.evidence import Evidence
-from tidegate.model.rollouts.names import join_refs
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.simulation.double_sync import Resync
 from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.simulation.revision_sync import RevisionSync
+from tidegate.model.simulation.verdict import LeftOut, SimulationVerdict
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.release_history import ReleaseHistory
-from tidegate.model.units.unit import UnitId
 from tidegate.report.plan import step_title
 from tidegate.report.rollout.explain import FailureDocument, evidence_rows, failure_documents
 from tidegate.report.rollout.summary import INVALID, PASSED, STOPPED
@@ -63,8 +62,9 @@ class EngineRun(msgspec.Struct, frozen=True):
     """What could not be fetched."""
     releases: Sequence[ReleaseHistory] = ()
     """Revisions of Helm releases."""
-    faulty_units: Sequence[UnitId] = ()
-    """Units that were not simulated because of errors."""
+    verdict: SimulationVerdict = SimulationVerdict.PASSED
+    left_out: Sequence[LeftOut] = ()
+    """Units that were not rolled out, by reason."""
 
 
 class StepTimes(msgspec.Struct):
@@ -223,13 +223,13 @@ def _double_sync_lines(run: EngineRun) -> Iterator[str]:
         yield (
             f"  {double_sync.unit} is synced again at {format_time(double_sync.at)}: its first"
             " sync started in the second of its step;"
-            f" {join_refs(double_sync.hooks, MAX_NAMED)} ran again,"
+            f" {join_limited(double_sync.hooks, MAX_NAMED)} ran again,"
             f" {result} at {format_time(double_sync.finished_at or double_sync.at)}"
         )
     if unchanged := [
         double_sync.unit for double_sync in double_syncs if double_sync.finished_at is None
     ]:
-        names = join_limited(map(str, unchanged), len(unchanged), MAX_NAMED)
+        names = join_limited(unchanged, MAX_NAMED)
         reason = "the first sync started in the second of its step"
         yield f"  synced twice without changes ({reason}): {names}"
 
@@ -287,7 +287,7 @@ def _reason_lines(run: EngineRun) -> Iterator[str]:
     for evidence in run.evidence if run.events[-1].reason != INVALID else ():
         yield from map(plain_text, evidence_rows(progress, evidence, brief=True))
     if run.without_health_check:
-        names = join_refs(run.without_health_check, MAX_NAMED)
+        names = join_limited(run.without_health_check, MAX_NAMED)
         yield f"  {run.name} has no health check for {names} and does not wait for it"
     for kind in dict.fromkeys(ref.kind.name for ref in run.not_simulated):
         yield f"  Argo CD has a health script for {kind}; its status is not simulated"
@@ -311,13 +311,32 @@ def _outcome_text(run: EngineRun) -> str:
     if last.reason == INVALID:
         return f"nothing was applied: {reason}" if reason else "nothing was applied"
     duration = format_time(Ms(last.at - events[0].at))
-    suffix = " (incomplete)" if run.incomplete_message and last.reason == PASSED else ""
-    if run.faulty_units and last.reason == PASSED:
-        skipped = count_noun(len(run.faulty_units), "unit")
-        names = join_refs(run.faulty_units, MAX_NAMED)
-        return f"{skipped} with errors skipped: {names}; the rest passed after {duration}{suffix}"
+    if last.reason == PASSED:
+        return _passed_text(run, duration)
     outcome = "timed out" if last.reason == RolloutOutcome.TIMED_OUT else last.reason
-    return f"{outcome} after {duration}{f': {reason}' if reason else suffix}"
+    return f"{outcome} after {duration}{f': {reason}' if reason else ''}"
+
+
+def _passed_text(run: EngineRun, duration: str) -> str:
+    """Return the verdict on a run that the engine counts as passed."""
+    match run.verdict:
+        case SimulationVerdict.DEGRADED:
+            count = count_noun(len(run.failures_after_end), "object")
+            return f"the engine passed after {duration}, but {count} did not become healthy"
+        case SimulationVerdict.INCOMPLETE:
+            facts = [*map(_left_out_text, run.left_out)]
+            if run.incomplete_message and not facts:
+                facts = [run.incomplete_message.removeprefix("the result is incomplete: ")]
+            if not any(managed_items(step) for step in run.plan.steps):
+                return f"incomplete: nothing to apply{''.join(f'; {fact}' for fact in facts)}"
+            return f"incomplete: the rest passed after {duration}; {'; '.join(facts)}"
+        case _:
+            return f"passed after {duration}{' (incomplete)' if run.incomplete_message else ''}"
+
+
+def _left_out_text(left_out: LeftOut) -> str:
+    count = count_noun(len(left_out.units), "unit")
+    return f"{count} {left_out.reason}: {join_limited(left_out.units, MAX_NAMED)}"
 
 
 def failure_message(events: Sequence[Event]) -> str:
@@ -335,46 +354,6 @@ def failure_message(events: Sequence[Event]) -> str:
         ]
         messages = [f"still retrying: {message}" for message in retry_messages[-1:]]
     return messages[0] if messages else ""
-
-
-class DriftDocument(ObjectIdentity, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """JSON form of `Drift`."""
-
-    unit: str
-    cluster: str = ""
-    at: Ms
-    message: str
-    healed_at: Ms | None = None
-    not_healed_reason: str = ""
-    attempts: int = 0
-
-
-class RevisionSyncDocument(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """JSON form of `RevisionSync`."""
-
-    unit: str
-    committed_at: Ms
-    detected_at: Ms
-    step: int = 0
-    started_at: Ms | None = None
-    finished_at: Ms | None = None
-    outdated_predecessors: tuple[str, ...] = ()
-    not_synced_reason: str = ""
-
-
-class DoubleSyncDocument(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """JSON form of `Resync`."""
-
-    unit: str
-    step_at: Ms
-    at: Ms
-    hooks: tuple[ObjectIdentity, ...] = ()
-    finished_at: Ms | None = None
-    passed: bool = True
 
 
 class EngineResultDocument(
@@ -400,18 +379,20 @@ class EngineResultDocument(
     """Objects with a health check whose status is not simulated."""
     failed_afterwards: tuple[FailureDocument, ...] = ()
     """Objects that failed after the engine had finished."""
-    drifts: tuple[DriftDocument, ...] = ()
+    drifts: tuple[JsonDocument, ...] = ()
     """Changes by other clients."""
-    revision_syncs: tuple[RevisionSyncDocument, ...] = ()
+    revision_syncs: tuple[JsonDocument, ...] = ()
     """How units synced to revisions that were committed during the rollout."""
-    double_syncs: tuple[DoubleSyncDocument, ...] = ()
+    double_syncs: tuple[JsonDocument, ...] = ()
     """Applications that were synced twice."""
     incomplete: str = ""
     """What could not be fetched; the result is incomplete."""
     releases: tuple[ReleaseHistory, ...] = ()
     """Revisions of Helm releases."""
     skipped_units: tuple[str, ...] = ()
-    """Units that were not simulated."""
+    """Units that were not rolled out."""
+    verdict: str = ""
+    """The outcome, and how much it rests on."""
 
 
 def engine_result_document(run: EngineRun) -> EngineResultDocument:
@@ -431,55 +412,19 @@ def engine_result_document(run: EngineRun) -> EngineResultDocument:
             FailureDocument(**msgspec.structs.asdict(ObjectIdentity.from_ref(ref)), why=(failure,))
             for ref, failure in run.failures_after_end
         ),
-        drifts=tuple(_drift_document(drift_from_start(drift, first.at)) for drift in run.drifts),
+        drifts=tuple(struct_document(drift_from_start(drift, first.at)) for drift in run.drifts),
         revision_syncs=tuple(
-            _revision_sync_document(revision_sync_from_start(revision_sync, first.at))
+            struct_document(revision_sync_from_start(revision_sync, first.at))
             for revision_sync in run.revision_syncs
         ),
         double_syncs=tuple(
-            _double_sync_document(double_sync_from_start(double_sync, first.at))
+            struct_document(double_sync_from_start(double_sync, first.at))
             for double_sync in run.double_syncs
         ),
         incomplete=run.incomplete_message,
         releases=tuple(run.releases),
-        skipped_units=tuple(map(str, run.faulty_units)),
-    )
-
-
-def _drift_document(drift: Drift) -> DriftDocument:
-    return DriftDocument(
-        **msgspec.structs.asdict(ObjectIdentity.from_ref(drift.ref)),
-        unit=str(drift.unit),
-        cluster=drift.cluster,
-        at=drift.detected_at,
-        message=drift.message,
-        healed_at=drift.healed_at,
-        not_healed_reason=drift.not_healed_reason,
-        attempts=drift.attempts,
-    )
-
-
-def _revision_sync_document(revision_sync: RevisionSync) -> RevisionSyncDocument:
-    return RevisionSyncDocument(
-        unit=str(revision_sync.unit),
-        committed_at=revision_sync.committed_at,
-        detected_at=revision_sync.detected_at,
-        step=revision_sync.step,
-        started_at=revision_sync.started_at,
-        finished_at=revision_sync.finished_at,
-        outdated_predecessors=tuple(map(str, revision_sync.outdated_predecessors)),
-        not_synced_reason=revision_sync.not_synced_reason,
-    )
-
-
-def _double_sync_document(double_sync: Resync) -> DoubleSyncDocument:
-    return DoubleSyncDocument(
-        unit=str(double_sync.unit),
-        step_at=double_sync.rollout_at,
-        at=double_sync.at,
-        hooks=tuple(map(ObjectIdentity.from_ref, double_sync.hooks)),
-        finished_at=double_sync.finished_at,
-        passed=double_sync.passed,
+        skipped_units=tuple(str(name) for group in run.left_out for name in group.units),
+        verdict=run.verdict,
     )
 
 

@@ -68,7 +68,7 @@ def _object_cells(units: Iterable[UnitWaves]) -> Iterator[tuple[str, ...]]:
         name = str(unit.unit)
         for wave in unit.waves:
             names = [str(item.ref) for item in wave.objects]
-            yield (name, _wave_name(wave, unit.order), join_limited(names, len(names), MAX_NAMED))
+            yield (name, _wave_name(wave, unit.order), join_limited(names, MAX_NAMED))
             name = ""
 
 
@@ -94,7 +94,7 @@ def _coverage_rows(units: Iterable[UnitWaves]) -> list[tuple[str, ...]]:
             item.ref.kind.name for item in unit.declared_objects if not item.has_wave
         )
         share = f"{unit.with_wave_count} ({100 * unit.with_wave_count // total} %)"
-        uncovered = join_limited(kinds, len(kinds), MAX_NAMED) or "-"
+        uncovered = join_limited(kinds, MAX_NAMED) or "-"
         suffix = "" if unit.is_complete else " known"
         rows.append(
             (

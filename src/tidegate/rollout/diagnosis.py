@@ -13,8 +13,10 @@ from tidegate.clusters.sandboxes import explain_unserved
 from tidegate.errors import sanitize
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import EVENT, JOB, POD, REPLICA_SET
 from tidegate.model.k8s.labels import format_selector
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject, Ref
+from tidegate.model.k8s.pods import container_statuses
 from tidegate.model.plans.plan import Plan, PlanFragment
 from tidegate.model.redaction import Redactor
 from tidegate.model.rollouts.causes import failing_objects, refused_objects
@@ -31,16 +33,13 @@ from tidegate.model.rollouts.evidence import (
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.planning.provided import find_item, find_producers, find_step
-from tidegate.planning.requirements import POD, QUERY_TIMEOUT, find_missing
+from tidegate.planning.requirements import QUERY_TIMEOUT, find_missing
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import ListPage, Outcome, RawResponse, Success
 from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
 from tidegate.world.requests import Get, List, Logs, Request, Selection
 
-EVENT = Kind("", "v1", "Event")
-REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
-JOB = Kind("batch", "v1", "Job")
 LOG_LINES = 10
 MAX_PODS = 2
 LIST_LIMIT = 500
@@ -143,7 +142,7 @@ class _ClusterDiagnosis:
         containers = [
             (_pod_ref(pod), status)
             for pod in pods
-            for status in _container_statuses(pod)
+            for status in container_statuses(pod)
             if _has_logs(status)
         ]
         requests = [
@@ -234,7 +233,7 @@ class _ClusterDiagnosis:
         ref = _pod_ref(pod)
         ended = [
             container
-            for container in map(self._container_end, _container_statuses(pod))
+            for container in map(self._container_end, container_statuses(pod))
             if container is not None
         ]
         containers = [*ended, *(_running_init_containers(pod) or _running_containers(pod))]
@@ -364,11 +363,6 @@ def _unschedulable_message(pod: JsonObject) -> str:
         ):
             return get_text(condition, "message")
     return ""
-
-
-def _container_statuses(pod: JsonObject) -> list[JsonObject]:
-    inits = get_mappings(pod, "status", "initContainerStatuses")
-    return [*inits, *get_mappings(pod, "status", "containerStatuses")]
 
 
 def _running_init_containers(pod: JsonObject) -> list[ContainerFailure]:

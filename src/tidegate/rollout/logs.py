@@ -10,13 +10,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
-from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.k8s.json_fields import get_int, get_text
+from tidegate.model.k8s.kinds import JOB, POD
+from tidegate.model.k8s.objects import JsonObject, LiveObject, Ref
+from tidegate.model.k8s.pods import container_statuses
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.planning.requirements import POD, QUERY_TIMEOUT
+from tidegate.planning.requirements import QUERY_TIMEOUT
 from tidegate.rollout.observers import BackgroundObserver
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Invalid, ListPage, NotFound, Outcome, RawResponse, is_error
@@ -24,7 +26,6 @@ from tidegate.world.one_shot import send_requests
 from tidegate.world.requests import List, Logs, Selection
 
 POLL_INTERVAL = Ms(SECOND)
-JOB = Kind("batch", "v1", "Job")
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 MAX_PODS = 50
 MAX_LINE_LENGTH = 4_000
@@ -90,14 +91,6 @@ class LogReader:
             self._world, request, cluster=cluster, timeout=QUERY_TIMEOUT
         )
         return outcome
-
-
-def container_statuses(pod: JsonObject) -> list[JsonObject]:
-    """Return the statuses of all containers, init containers first."""
-    return [
-        *get_mappings(pod, "status", "initContainerStatuses"),
-        *get_mappings(pod, "status", "containerStatuses"),
-    ]
 
 
 class LogStreamer(BackgroundObserver):

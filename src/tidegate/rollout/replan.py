@@ -28,8 +28,8 @@ from tidegate.engine.messages import Refresh
 from tidegate.errors import TidegateError, flatten_errors
 from tidegate.knowledge.references import list_products
 from tidegate.knowledge.templates import make_scope
-from tidegate.model.k8s.json_fields import get_mapping, get_text
-from tidegate.model.k8s.objects import ClusterRef, Json, Kind, Ref
+from tidegate.model.k8s.json_fields import get_mapping, object_ref
+from tidegate.model.k8s.objects import ClusterRef, Json, Ref
 from tidegate.model.plans.plan import Plan, managed_items
 from tidegate.model.rollouts.event import Event
 from tidegate.model.times import MINUTE, Ms
@@ -141,7 +141,7 @@ class NewClusters(msgspec.Struct):
         for step in self.plan.steps:
             for item in managed_items(step):
                 row = self.session.evaluator.rules.catalog.find_row(item.ref.kind)
-                if row is None or not any(stage.produces for stage in row.stages):
+                if row is None or not item.body or not any(stage.produces for stage in row.stages):
                     continue
                 scope = make_scope(msgspec.json.decode(item.body), item.ref.kind)
                 for product in list_products(row, scope):
@@ -151,10 +151,10 @@ class NewClusters(msgspec.Struct):
 
 
 def _secret_ref(body: dict[str, Json]) -> Ref | None:
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-    if kind != SECRET or CLUSTER_LABEL not in get_mapping(body, "metadata", "labels").items():
+    ref = object_ref(body)
+    if ref.kind != SECRET or CLUSTER_LABEL not in get_mapping(body, "metadata", "labels").items():
         return None
-    return Ref(kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name"))
+    return ref
 
 
 class ClusterSecretWatcher(BackgroundObserver):

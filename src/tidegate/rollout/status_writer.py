@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from tidegate.clusters.session import Session
 from tidegate.dialect.status_formats import STATUS_FORMATS, build_event
 from tidegate.engine.evaluator import StatusPatch
+from tidegate.model.display import join_quoted
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
@@ -234,5 +235,4 @@ def unreported_messages(unreported: Mapping[UnitId, str]) -> Iterable[str]:
     for unit, why in unreported.items():
         reasons.setdefault(why, []).append(unit)
     for why, units in reasons.items():
-        more = f" and {len(units) - 1} more" if len(units) > 1 else ""
-        yield f"cannot write the status of `{units[0]}`{more}: {why}"
+        yield f"cannot write the status of {join_quoted(units, 1)}: {why}"

@@ -7,12 +7,12 @@ from functools import partial
 
 import msgspec
 
+from tidegate.model.k8s.kinds import CRD
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.core import API_CONTROLLERS, CRD_CONTROLLER
 from tidegate.sandbox.controllers.interface import AppendLog, Controller, RequeueAt, index_by_kind
 from tidegate.sandbox.event_queue import EventQueue
-from tidegate.sandbox.kinds import CRD
 from tidegate.sandbox.server.kind_registry import StatusError, resource_from_crd
 from tidegate.sandbox.server.lifecycle import CRDS
 from tidegate.sandbox.server.server import Server

@@ -8,25 +8,26 @@ from typing import cast
 import msgspec
 
 from tidegate.documents import read_documents
+from tidegate.model.k8s.kinds import (
+    CLAIM,
+    CONFIG_MAP,
+    CRD,
+    DAEMON_SET,
+    DEPLOYMENT,
+    ENDPOINT_SLICE,
+    JOB,
+    NAMESPACE,
+    NODE,
+    POD,
+    REPLICA_SET,
+    SECRET,
+    SERVICE,
+    STATEFUL_SET,
+    STORAGE_CLASS,
+    VOLUME,
+)
 from tidegate.model.k8s.objects import Json, Kind
 
-POD = Kind("", "v1", "Pod")
-SERVICE = Kind("", "v1", "Service")
-NODE = Kind("", "v1", "Node")
-NAMESPACE = Kind("", "v1", "Namespace")
-CLAIM = Kind("", "v1", "PersistentVolumeClaim")
-VOLUME = Kind("", "v1", "PersistentVolume")
-CONFIG_MAP = Kind("", "v1", "ConfigMap")
-SECRET = Kind("", "v1", "Secret")
-ENDPOINT_SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
-DEPLOYMENT = Kind("apps", "v1", "Deployment")
-REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
-STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
-DAEMON_SET = Kind("apps", "v1", "DaemonSet")
-JOB = Kind("batch", "v1", "Job")
-CRON_JOB = Kind("batch", "v1", "CronJob")
-STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
-CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 WORKLOADS = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET)
 CONFIG_KINDS = (CONFIG_MAP, SECRET)
 STORAGE_KINDS = (CLAIM, VOLUME, STORAGE_CLASS)

@@ -12,6 +12,7 @@ from functools import partial
 
 import msgspec
 
+from tidegate.model.k8s.kinds import CRD
 from tidegate.model.k8s.objects import Json, Kind, LiveObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.interface import (
@@ -22,7 +23,6 @@ from tidegate.sandbox.controllers.interface import (
     index_by_kind,
 )
 from tidegate.sandbox.event_queue import EventQueue
-from tidegate.sandbox.kinds import CRD
 from tidegate.sandbox.operators.availability import custom_kinds
 from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_uids
 from tidegate.world.dispatcher import Dispatcher

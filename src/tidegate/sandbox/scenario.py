@@ -7,12 +7,13 @@ from typing import cast
 
 import msgspec
 
-from tidegate.documents.decoder import FileProblem, decode_single, format_suggestion
+from tidegate.documents.decoder import FileProblem, decode_single
 from tidegate.errors import FileError, ScenarioError, sanitize
 from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.objects import Json
 from tidegate.model.simulation.commit import Commit
 from tidegate.model.simulation.preinstalled import GivenCluster, GivenKind, GivenOperator
+from tidegate.model.text.suggest import suggest_one_of
 from tidegate.model.times import Ms, parse_timestamp
 from tidegate.sandbox.faults import Fault, TimedFault
 from tidegate.sandbox.node.profile import ContainerRule
@@ -174,8 +175,8 @@ def _operator_problems(given: _GivenSection, operators: Sequence[str]) -> Iterat
         path = ("operators", index)
         if name not in known_names:
             problem, hint = (
-                f"there is no operator `{sanitize(name)}`",
-                format_suggestion(name, known_names),
+                f"unknown operator `{sanitize(name)}`",
+                suggest_one_of(name, known_names),
             )
             yield path, FileError("file.value", problem, hint=hint)
         elif name in names[:index]:

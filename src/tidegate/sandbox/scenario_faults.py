@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from tidegate.documents.decoder import FileProblem, format_suggestion
+from tidegate.documents.decoder import FileProblem
 from tidegate.errors import FileError, ScenarioError, sanitize
+from tidegate.model.text.suggest import suggest_one_of
 from tidegate.model.times import SECOND, Duration, Ms, PositiveSeconds, WholeSeconds
 from tidegate.sandbox import faults
 from tidegate.sandbox.node.profile import (
@@ -68,18 +69,22 @@ class _CallSelector(_ObjectSelector, frozen=True, kw_only=True):
 
     def find_problems(self, verbs: tuple[str, ...]) -> Iterator[FileProblem]:
         possible_verbs = verbs if self.manager is None else faults.WRITES
-        rule = "it meets writes only" if self.manager is None else "only writes have a `manager`"
+        rule = (
+            "the effect applies to writes only"
+            if self.manager is None
+            else "only writes have a `manager`"
+        )
         for verb in self.verbs:
             if verb not in faults.VERBS:
                 problem, hint = (
-                    f"there is no verb `{sanitize(verb)}`",
-                    format_suggestion(verb, faults.VERBS),
+                    f"unknown verb `{sanitize(verb)}`",
+                    suggest_one_of(verb, faults.VERBS),
                 )
                 yield ("when", "verb"), FileError("file.value", problem, hint=hint)
             elif possible_verbs and verb not in possible_verbs:
                 problem, hint = (
-                    f"`{verb}` is never met: {rule}",
-                    format_suggestion(verb, possible_verbs),
+                    f"`{verb}` never matches: {rule}",
+                    suggest_one_of(verb, possible_verbs),
                 )
                 yield ("when", "verb"), ScenarioError("scenario.contradiction", problem, hint=hint)
 
@@ -294,7 +299,7 @@ FaultSpec = (
 
 def _exclusive_problem(first: str, second: str) -> FileProblem:
     """Return the problem of two keys that exclude each other."""
-    problem = f"`{first}` and `{second}` rule each other out"
+    problem = f"`{first}` cannot be combined with `{second}`"
     hint = "remove one of the two"
     return (second,), ScenarioError("scenario.contradiction", problem, hint=hint)
 

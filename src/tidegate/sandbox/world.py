@@ -183,7 +183,7 @@ class Sandbox:
         due = self._queue.next_time()
         if due is None or (until is not None and due > until):
             if until is None:
-                raise RuntimeError("nothing is under way: this wait would never end")
+                raise RuntimeError("no operation is in progress: this wait would never end")
             self._clock = max(self._clock, until)
             return False
         self._clock = max(self._clock, due)
@@ -281,9 +281,7 @@ class Sandbox:
         worker = self._workers.get(local.name)
         if worker is None:
             self._emit(
-                messages.Response(
-                    request_id, messages.NotServed(f"nobody does `{local.name}` here")
-                )
+                messages.Response(request_id, messages.NotServed(f"no worker for `{local.name}`"))
             )
             return
         loop = asyncio.get_running_loop()

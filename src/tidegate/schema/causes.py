@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from decimal import Decimal
 
 import msgspec
 
+from tidegate.documents.numbers import format_general
 from tidegate.model.k8s.objects import Json
 from tidegate.world.messages import Cause
 
@@ -23,8 +23,6 @@ NO_FIELD = "<nil>"
 TYPE_INVALID = "FieldValueTypeInvalid"
 """Reason of a value whose type is not that of its field."""
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-MIN_EXPONENT, MAX_EXPONENT = -4, 6
-"""Go writes floats outside these exponents with an exponent."""
 
 
 def required(field: str, detail: str = "") -> Cause:
@@ -103,12 +101,7 @@ def format_float(value: float) -> str:
     """Return a float as Go prints it: `0.5`, `3`, `1e+06`."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
-    exact = Decimal(repr(value)).normalize()
-    power = exact.adjusted()
-    if MIN_EXPONENT <= power < MAX_EXPONENT:
-        return f"{exact:f}"
-    mantissa = f"{exact.scaleb(-power).normalize():f}"
-    return f"{mantissa}e{power:+03d}"
+    return format_general(repr(value))
 
 
 def format_json(value: Json) -> str:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, object_kind
 from tidegate.model.k8s.objects import FieldPath, Json, Kind
 from tidegate.model.k8s.secret import value_at_path
+from tidegate.model.text.suggest import closest_match
 from tidegate.schema.builtin import object_meta_shape
 from tidegate.schema.causes import NO_FIELD, TYPE_INVALID
 from tidegate.schema.defaulting import list_unknown_fields
@@ -30,6 +30,12 @@ FILE = Path(__file__).with_suffix(".json")
 NESTED = ("items", "additionalProperties")
 """Keys of a schema, besides `properties`, that hold another schema."""
 UNKNOWN_FIELD = "unknown field"
+EXTENDED_KINDS = {"Alert": "eventSources", "Receiver": "resources"}
+"""Lists of notification-controller whose allowed kinds other controllers extend, by kind.
+
+Flux Operator 0.57 adds its kinds to the CRDs (internal/builder/profiles.go, `profileNotification`),
+and Flux documents the same for others, such as Terraform.
+"""
 _item = re.compile(r"\[(\d+)\]").match
 
 
@@ -66,7 +72,7 @@ def check_custom_resource(body: dict[str, Json]) -> tuple[SchemaProblem, ...]:
 
     CEL rules (`x-kubernetes-validations`) are not evaluated, and the status is not checked.
     """
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     versions = list_versions().get((kind.group, kind.name))
     if versions is None:
         return ()
@@ -110,11 +116,26 @@ def _find_rejected(
     causes = find_custom_resource_problems(kind, body, shape, applied=False)
     for cause in [cause for cause in causes if cause.field != NO_FIELD] or causes:
         path = () if cause.field == NO_FIELD else _parse_path(body, f".{cause.field}")
+        if _is_extended_kind(kind, body, path):
+            continue
         lacks_quotes = cause.reason == TYPE_INVALID and _lacks_quotes(body, shape, path)
         problems.setdefault(
             path, SchemaProblem(path, cause.message, source, lacks_quotes=lacks_quotes)
         )
     return problems
+
+
+def _is_extended_kind(kind: Kind, body: Schema, path: FieldPath) -> bool:
+    """Return whether a field has a kind that another controller may have added to the CRD.
+
+    A text that is almost one of Flux's own kinds is a mistake.
+    """
+    is_notification = kind.group == "notification.toolkit.fluxcd.io"
+    field = EXTENDED_KINDS.get(kind.name) if is_notification else None
+    if field is None or path[:2] != ("spec", field) or path[3:] != ("kind",):
+        return False
+    value, known = value_at_path(body, path), {name for _, name in list_versions()}
+    return isinstance(value, str) and not closest_match(value, known, cutoff=0.8)
 
 
 def _lacks_quotes(body: Schema, shape: Shape, path: FieldPath) -> bool:
@@ -132,10 +153,8 @@ def _has_problem_above(problems: Mapping[FieldPath, SchemaProblem], path: FieldP
 def _find_dropped(body: Schema, shape: Shape, source: str) -> Iterator[SchemaProblem]:
     for field in list_unknown_fields(body, shape):
         path = _parse_path(body, f".{field}")
-        suggestions = get_close_matches(str(path[-1]), _sibling_names(shape, path), n=1)
-        yield SchemaProblem(
-            path, UNKNOWN_FIELD, source, is_dropped=True, suggestion="".join(suggestions)
-        )
+        suggestion = closest_match(str(path[-1]), _sibling_names(shape, path))
+        yield SchemaProblem(path, UNKNOWN_FIELD, source, is_dropped=True, suggestion=suggestion)
 
 
 def _parse_path(body: Json, field: str) -> FieldPath:

@@ -19,8 +19,15 @@ from typing import TypeAlias, cast
 import msgspec
 
 from tidegate.documents import read_documents
-from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
-from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.json_fields import (
+    get_list,
+    get_mapping,
+    get_mappings,
+    get_text,
+    get_value,
+    object_kind,
+)
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.k8s.quantity import to_quantity
 from tidegate.schema.causes import forbidden
 from tidegate.world.messages import Cause
@@ -71,9 +78,9 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The message of the server."""
     field: str = ""
     """The name of the field in the message; empty for its path."""
-    unsaid: object = None
+    default: object = None
     """The value of a missing field."""
-    beside: str = ""
+    alternative: str = ""
     """A field that may be set instead; empty for none."""
 
 
@@ -97,8 +104,8 @@ def _row_fields(row: _Row) -> Iterator[ImmutableField]:
             when=_is_set(names) if row.when == "set" else CONDITIONS[row.when],
             message=row.message,
             field=row.field or path,
-            default=cast("Json", row.unsaid),
-            alternative=_split_path(row.beside),
+            default=cast("Json", row.default),
+            alternative=_split_path(row.alternative),
         )
 
 
@@ -228,7 +235,7 @@ def find_immutable_changes(before: JsonObject, after: JsonObject) -> tuple[Cause
 
 
 def _active_fields(live: JsonObject, desired: JsonObject) -> Iterator[ImmutableField]:
-    kind = Kind.of(get_text(desired, "apiVersion"), get_text(desired, "kind"))
+    kind = object_kind(desired)
     fields = read_immutable_fields().get((kind.group, kind.name), ())
     return (field for field in fields if field.when(live, desired))
 

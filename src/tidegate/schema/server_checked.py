@@ -19,7 +19,7 @@ import msgspec
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.builtin import find_shape
-from tidegate.schema.validation.cross_fields import POD_SPEC_PATHS
+from tidegate.schema.validation.cross_fields import POD_SPEC_FIELDS
 from tidegate.schema.validation.requirements import MAX_DATA_BYTES
 
 Reduce = Callable[[Json], Json]
@@ -315,5 +315,5 @@ def _workload_rules(path: str) -> _ReductionRules:
 
 DEFAULT_RULES = _build_rules(_METADATA)
 RULES = {kind: _build_rules(rows) for kind, rows in _KINDS.items()} | {
-    kind: _workload_rules(path) for kind, path in POD_SPEC_PATHS.items()
+    kind: _workload_rules(path) for kind, path in POD_SPEC_FIELDS.items()
 }

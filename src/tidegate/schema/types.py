@@ -2,9 +2,10 @@
 
 `find_decode_problem` is the error of creating or replacing a built-in object: one message of the
 JSON decoder of Go, with status 400 and no causes. `find_typed_problems` is the error of an apply:
-structured-merge-diff names each field (`containers[name="app"].image`). Both use the wording of the
-server, with two differences. Go visits fields in any order and stops at the first unknown one; here
-all are reported. And the Go names of string types and embedded structs (`VolumeSource`) are lost.
+structured-merge-diff 6.3.3 names each field (`containers[name="app"].image`). Both use the wording
+of the server, with two differences. Go visits fields in any order and stops at the first unknown
+one; here all are reported. And the Go names of string types and embedded structs (`VolumeSource`)
+are lost.
 """
 
 from __future__ import annotations

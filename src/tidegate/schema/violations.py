@@ -13,6 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import CRD
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.builtin import find_shape, object_meta_shape
 from tidegate.schema.crd_validation import can_check_pattern, find_crd_problems
@@ -29,7 +30,6 @@ from tidegate.schema.validation.definitions import find_definition_problems, lis
 from tidegate.schema.validation.requirements import find_requirement_problems
 from tidegate.world.messages import Cause
 
-CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 SERVER_CHECKED_KEYWORDS = ("x-kubernetes-validations", "allOf", "oneOf", "not", "multipleOf")
 """Keywords of a CRD schema that only a server checks."""
 CHECKED_FORMATS = frozenset({"", "date-time", "double", "float", "int32", "int64", "password"})

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from tidegate.clusters.reader import ClusterReader
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.documents import Document, read_documents, reject_duplicates
 from tidegate.errors import DocumentError, Location
 from tidegate.files import read_regular_file
+from tidegate.model.k8s.kinds import CLAIM, EVENT, JOB, POD, REPLICA_SET
 from tidegate.model.k8s.objects import Kind, Ref, ServedKind
 from tidegate.model.redaction import Redactor
 from tidegate.model.simulation.timeline import TimelineEntry
@@ -20,7 +22,6 @@ from tidegate.render.plain import read_directory
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import (
     ApiResources,
-    ListPage,
     Message,
     NotFound,
     NotServed,
@@ -29,18 +30,18 @@ from tidegate.world.messages import (
     is_error,
 )
 from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import Discover, List, RequestId, Selection, Verb, Watch, Write
+from tidegate.world.requests import Discover, RequestId, Selection, Verb, Watch, Write
 from tidegate.world.resilient import ResilientWorld
 
 DEFAULT_NAMESPACE = "default"
 RETRY_INTERVAL = Ms(SECOND)
 MAX_ATTEMPTS = 30
 WATCHED_KINDS = (
-    Kind("", "v1", "Event"),
-    Kind("", "v1", "PersistentVolumeClaim"),
-    Kind("", "v1", "Pod"),
-    Kind("apps", "v1", "ReplicaSet"),
-    Kind("batch", "v1", "Job"),
+    EVENT,
+    CLAIM,
+    POD,
+    REPLICA_SET,
+    JOB,
 )
 """Kinds that controllers create, watched in addition to the applied kinds."""
 
@@ -84,8 +85,7 @@ async def apply_files(
 
 async def _preinstalled_uids(world: Dispatcher, kinds: Iterable[Kind]) -> set[str]:
     """Return the uids of preinstalled objects, which are not part of the timeline."""
-    pages = await send_requests(world, *(List(Selection(kind)) for kind in kinds))
-    return {live.uid for page in pages if isinstance(page, ListPage) for live in page.items}
+    return {live.uid for live in await ClusterReader(world).list_all(map(Selection, kinds))}
 
 
 def _uid(entry: TimelineEntry) -> str:

@@ -23,8 +23,8 @@ import msgspec
 from msgspec import structs
 
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.k8s.json_fields import get_text, object_kind
+from tidegate.model.k8s.objects import Json, Ref
 from tidegate.model.plans.plan import Plan, PlannedUnit, step_items
 from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
 from tidegate.model.simulation.double_sync import Resync
@@ -343,5 +343,5 @@ def _unit_resource_bodies(
         ): body
         for unit_manifests in plan_result.unit_manifests
         for body in (document.body for document in unit_manifests.rendered.documents)
-        if is_dialect_kind(Kind.of(get_text(body, "apiVersion"), get_text(body, "kind")))
+        if is_dialect_kind(object_kind(body))
     }

@@ -65,7 +65,7 @@ def with_unavailable_units(workspace: Workspace) -> Workspace:
 
 def _is_unavailable(member: RenderedUnit) -> bool:
     """Return whether a unit could not be rendered only because its source cannot be fetched."""
-    if not isinstance(member.result, RenderFailure) or not member.unit.id.kind:
+    if not isinstance(member.result, RenderFailure) or member.unit.is_path:
         return False
     return all(error.code in UNAVAILABLE_SOURCE_CODES for error in _render_errors(member))
 
@@ -89,7 +89,7 @@ def _as_warning(
     `typos`: units, each with a misspelt dependency.
     """
     is_typo = (finding.unit, finding.missing_dependency) in typos
-    if finding.code == "units.unknown" and not is_typo:
+    if finding.code in {"units.unknown", "units.unread"} and not is_typo:
         reason = "not in this part of the repository; the dependency is assumed to be ready"
         return msgspec.structs.replace(finding, severity=Severity.WARNING, reason=reason)
     if finding.code == "appset.unavailable":
@@ -124,9 +124,8 @@ async def open_with_assumptions(
     missing. Alternative root units have different dependencies: for them nothing is assumed.
     """
     missing: tuple[MissingDependency, ...] = ()
-    render_settings = replace(
-        render_settings, skips_unavailable=target.simulation is not None and not empty_cluster
-    )
+    assumes = target.simulation is not None and not empty_cluster
+    render_settings = replace(render_settings, skips_unavailable=assumes, requires_data=not assumes)
     while True:
         async with open_workspace(request, target, render_settings) as (session, workspace):
             config = session.targets.simulation

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.clusters.reader import object_body
 from tidegate.clusters.sandboxes import SimulationConfig, load_knowledge
 from tidegate.clusters.session import ClusterTargets, Session, describe_targets, open_session
 from tidegate.documents import read_documents
 from tidegate.errors import FileError, Location
 from tidegate.files import read_user_file
 from tidegate.knowledge.catalog import KindCatalog
-from tidegate.model.k8s.json_fields import get_mappings, get_text
-from tidegate.model.k8s.objects import Json, Kind, Ref, ServedKind
-from tidegate.sandbox.controllers.writes import EVENT
-from tidegate.sandbox.kinds import CONFIG_MAP, JOB, POD, REPLICA_SET, WORKLOADS
+from tidegate.model.k8s.json_fields import get_mappings, object_ref
+from tidegate.model.k8s.kinds import CONFIG_MAP, EVENT, JOB, POD, REPLICA_SET
+from tidegate.model.k8s.objects import Json, Kind, ServedKind, object_body
+from tidegate.sandbox.kinds import WORKLOADS
 from tidegate.sandbox.measurements.measures import Measurements
 from tidegate.sandbox.measurements.operators import measure_operators
 from tidegate.sandbox.measurements.pods import measure_pods
@@ -27,10 +26,7 @@ from tidegate.sandbox.remote import InformerCache
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.schema.custom_kinds import builtin_groups
 from tidegate.workers.rendering import RenderSettings
-from tidegate.world.errors import error_from_outcome
-from tidegate.world.messages import ListPage, NotServed, is_error
-from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import List, Selection
+from tidegate.world.requests import Selection
 
 PAGE_SIZE = 500
 READ_KINDS = (POD, EVENT, JOB, REPLICA_SET, *WORKLOADS, CONFIG_MAP)
@@ -108,13 +104,9 @@ def _parse_dump(content: bytes, name: str) -> Iterator[dict[str, Json]]:
 
 def _stored_objects(bodies: Iterable[dict[str, Json]]) -> Iterator[StoredObject]:
     for body in bodies:
-        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-        namespace, name = (
-            get_text(body, "metadata", "namespace"),
-            get_text(body, "metadata", "name"),
-        )
-        if kind.name and name:
-            yield StoredObject(Ref(kind, namespace, name), body, (), 0)
+        ref = object_ref(body)
+        if ref.kind.name and ref.name:
+            yield StoredObject(ref, body, (), 0)
 
 
 async def _read_cluster(session: Session) -> _ClusterDump:
@@ -139,18 +131,8 @@ async def _read_kind(session: Session, kind: Kind, dump: _ClusterDump) -> None:
 
     A kind that may not be listed is recorded; for pods the error is raised.
     """
-    resume = ""
-    while True:
-        (page,) = await send_requests(session.world, List(Selection(kind), PAGE_SIZE, resume))
-        if not isinstance(page, ListPage):
-            if kind == POD and is_error(page):
-                raise error_from_outcome(
-                    page, "listing objects in the cluster", location=Location(kind.name)
-                )
-            if not isinstance(page, NotServed):
-                dump.unreadable_kinds.append(kind.name)
-            return
-        dump.bodies += map(object_body, page.items)
-        resume = page.continue_token
-        if not resume:
-            return
+    listing = await session.reader().list_each((Selection(kind),), page_size=PAGE_SIZE)
+    if kind == POD:
+        listing.raise_errors("listing objects in the cluster")
+    dump.unreadable_kinds += [kind.name] if listing.errors else []
+    dump.bodies += map(object_body, listing.items)

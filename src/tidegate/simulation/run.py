@@ -16,7 +16,8 @@ from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import TidegateError
 from tidegate.health.judge import ARGO
-from tidegate.model.finding import Finding
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.k8s.kinds import JOB
 from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.drift import Drift
@@ -30,12 +31,13 @@ from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.simulation.double_sync import Resync
 from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.simulation.revision_sync import RevisionSync
+from tidegate.model.simulation.verdict import LeftOut, SimulationVerdict
 from tidegate.model.times import MINUTE, Ms
 from tidegate.model.units.release_history import ReleaseHistory
-from tidegate.model.units.semantics import Semantics
-from tidegate.model.units.unit import UnitId
-from tidegate.planning.dry_run import preflight_findings
+from tidegate.model.units.semantics import ARGOCD, Semantics
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.refusals import preflight_findings
 from tidegate.releases.history import build_history, has_releases, read_histories
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.rollout.replan import regenerates_during_rollout
@@ -48,16 +50,13 @@ from tidegate.simulation.scenario_changes import (
     find_unstartable_units,
     open_commits,
 )
+from tidegate.simulation.unknown_checks import without_unknown_checks
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.completeness import incomplete_finding
 from tidegate.workspace.request import LoadRequest
 from tidegate.workspace.selection import find_approved_units
 from tidegate.workspace.workspace import Workspace
-from tidegate.world.messages import Success
-from tidegate.world.one_shot import send_requests
-from tidegate.world.requests import Get
 
-JOB = Kind("batch", "v1", "Job")
 WORKLOAD_KINDS = frozenset(
     {JOB, *(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))}
 )
@@ -121,12 +120,10 @@ async def find_unhealthy_afterwards(
 
 async def _current_verdict(cluster_ref: ClusterRef, unit: PlannedUnit, session: Session) -> Verdict:
     """Return the current verdict of an object; a deleted object counts as healthy."""
-    (outcome,) = await send_requests(
-        session.world, Get(cluster_ref.ref), cluster=cluster_ref.cluster
-    )
-    if not isinstance(outcome, Success) or outcome.live is None:
+    live = await session.reader(cluster_ref.cluster).get(cluster_ref.ref)
+    if live is None:
         return Verdict(Health.HEALTHY)
-    body = msgspec.json.decode(outcome.live.body)
+    body = msgspec.json.decode(live.body)
     return session.evaluator.evaluate_health(unit, body, session.world.now())
 
 
@@ -164,10 +161,23 @@ class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
     """Findings about incomplete inputs."""
     releases: tuple[ReleaseHistory, ...] = ()
     """Histories of the Helm releases."""
-    faulty_units: tuple[UnitId, ...] = ()
-    """Units with errors, which were not simulated."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Units that were not rolled out, by reason."""
     estimate: DurationEstimate = DurationEstimate.LIKELY
     """Which end of the range of each duration was used."""
+
+    @property
+    def verdict(self) -> SimulationVerdict:
+        """What the simulation shows; never `passed` about units that were not looked at."""
+        if self.result is not RolloutOutcome.PASSED:
+            is_invalid = self.result is RolloutOutcome.INVALID
+            return SimulationVerdict.INVALID if is_invalid else SimulationVerdict.FAILED
+        if self.unhealthy_afterwards:
+            return SimulationVerdict.DEGRADED
+        has_objects = any(managed_items(step) for step in self.plan.steps)
+        has_gaps = any(item.severity is Severity.ERROR for item in self.incomplete_findings)
+        is_complete = has_objects and not self.left_out and not has_gaps
+        return SimulationVerdict.PASSED if is_complete else SimulationVerdict.INCOMPLETE
 
 
 class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -261,6 +271,9 @@ async def _simulate(
     session: Session,
     options: SimulationOptions,
 ) -> SimulationResult:
+    workspace, check_findings = (
+        (workspace, ()) if options.empty_cluster else without_unknown_checks(workspace)
+    )
     until, approved = options.until, find_approved_units(options.approved, workspace.members)
     plan_result, start = (
         await make_plan(workspace.deployable_trees, session, semantics=semantics),
@@ -272,6 +285,7 @@ async def _simulate(
     rollout_options = RolloutOptions(
         holder=HOLDER_IDENTITY,
         timeout=until,
+        skip_faulty_units=True,
         approved=approved,
         excluded=left_out_units,
         history=releases,
@@ -322,7 +336,7 @@ async def _simulate(
     result = await _build_result(session, workspace, plan_result, rollout_result, collector)
     return replace(
         result,
-        findings=(*result.findings, *edit_findings),
+        findings=(*result.findings, *check_findings, *edit_findings),
         drifts=drifts,
         revision_syncs=revision_syncs,
         resyncs=double_sync.resyncs,
@@ -349,10 +363,8 @@ async def _build_result(
         notes=plan_result.notes,
         findings=(*workspace.findings, *plan_result.findings, *rollout_findings),
         incomplete_findings=incomplete_finding(workspace.members, workspace.findings),
+        left_out=tuple(_find_left_out(workspace, plan_result)),
         releases=await read_histories(plan, session),
-        faulty_units=tuple(
-            unit_id for unit_id in plan_result.faults if unit_id not in workspace.unavailable
-        ),
         evidence=rollout_result.evidence,
         not_awaited=tuple(ref for ref in _without_health_check(plan, session) if ref in written),
         not_simulated=tuple(ref for ref in _without_simulation(plan, session) if ref in written),
@@ -360,6 +372,32 @@ async def _build_result(
         if rollout_result.outcome is RolloutOutcome.PASSED
         else (),
     )
+
+
+def _find_left_out(workspace: Workspace, plan_result: PlanResult) -> Iterator[LeftOut]:
+    """Yield the units of which nothing was rolled out, by reason."""
+    units = {member.unit.id: member.unit for member in workspace.members}
+    planned = {unit.id for unit in plan_result.plan.units}
+    excluded = [units[name] for name in units if name in plan_result.all_units - planned]
+    by_reason: dict[str, list[UnitId]] = {}
+    for name in units:
+        if name in workspace.unavailable:
+            by_reason.setdefault("not rendered", []).append(name)
+        elif name in plan_result.faults:
+            by_reason.setdefault("with errors", []).append(name)
+    for unit in excluded:
+        by_reason.setdefault(_exclusion_reason(unit), []).append(unit.id)
+    for reason, names in by_reason.items():
+        yield LeftOut(reason, tuple(names))
+
+
+def _exclusion_reason(unit: Unit) -> str:
+    if unit.is_suspended:
+        return "suspended"
+    if unit.rolling_sync_step is not None and not unit.rolling_sync_step.number:
+        return "that no step matches"
+    is_manual = unit.policy.semantics.name == ARGOCD.name and not unit.policy.auto_sync
+    return "without automated sync" if is_manual else "that wait for one of these"
 
 
 def _semantics_name(plan: Plan) -> str:
@@ -376,7 +414,7 @@ def _without_health_check(plan: Plan, session: Session) -> Iterator[Ref]:
         unit = units.get(step.unit)
         for item in managed_items(step) if unit is not None and not step.is_last else ():
             row = evaluator.rules.catalog.find_row(item.ref.kind)
-            if unit is None or row is None or not row.ready_when:
+            if unit is None or row is None or not row.ready_when or not item.body:
                 continue
             body = msgspec.json.decode(item.body)
             if (
@@ -394,7 +432,7 @@ def _without_simulation(plan: Plan, session: Session) -> Iterator[Ref]:
         unit = units.get(step.unit)
         for item in managed_items(step) if unit is not None else ():
             kind = item.ref.kind
-            if unit is None or "." not in kind.group or is_dialect_kind(kind):
+            if unit is None or not item.body or "." not in kind.group or is_dialect_kind(kind):
                 continue
             is_builtin = kind.group in builtin_groups()
             if not is_builtin and evaluator.rules.catalog.find_row(kind) is None:

@@ -115,7 +115,7 @@ def open_commits(root: Path, commits: Sequence[Commit]) -> Iterator[ScenarioComm
         yield ScenarioCommits(root, commits, Path(folder))
 
 
-PREVENTS_START_CODES = ("units.unknown", "flux.itself", "argo.destination")
+PREVENTS_START_CODES = ("units.unknown", "units.unread", "flux.itself", "argo.destination")
 """Codes of findings that prevent a unit from ever starting."""
 
 

@@ -16,9 +16,8 @@ import msgspec
 from tidegate.clusters.diff import describe_overwritten_fields, find_difference
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
-from tidegate.engine.cluster.writes import object_body
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.objects import ClusterRef, LiveObject
+from tidegate.model.k8s.objects import ClusterRef, object_body
 from tidegate.model.plans.change import DiffAction
 from tidegate.model.plans.drift import Drift
 from tidegate.model.plans.plan import (
@@ -138,7 +137,7 @@ class SelfHeal(msgspec.Struct):
 
     async def _compare(self) -> None:
         """Record which objects differ from Git, and which no longer do."""
-        live_objects = await self._read_live()
+        live_objects = await get_objects(self.session.world, self._items)
         edit_times = {
             ClusterRef(edit.cluster, edit.write.ref): edit.at for edit in self.sandbox.edits
         }
@@ -175,16 +174,6 @@ class SelfHeal(msgspec.Struct):
                 self._healed_drifts.append(
                     msgspec.structs.replace(drift, healed_at=now, attempts=attempts)
                 )
-
-    async def _read_live(self) -> dict[ClusterRef, LiveObject]:
-        live_objects: dict[ClusterRef, LiveObject] = {}
-        for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in self._items):
-            refs = [
-                cluster_ref.ref for cluster_ref in self._items if cluster_ref.cluster == cluster
-            ]
-            for live in await get_objects(self.session.world, refs, cluster=cluster):
-                live_objects[ClusterRef(cluster, live.ref)] = live
-        return live_objects
 
     async def _heal(self, due: list[_HealedUnit]) -> None:
         """Sync only the differing objects of these units."""

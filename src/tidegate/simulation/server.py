@@ -26,8 +26,9 @@ from tidegate.apiserver.server import HOST, ApiServer, serve_http
 from tidegate.clusters.sandboxes import CONTEXT, KUBECONFIG, SimulationConfig, build_sandbox
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import ClusterError
-from tidegate.model.k8s.json_fields import get_mapping, get_text
-from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.k8s.json_fields import get_mapping, object_kind
+from tidegate.model.k8s.kinds import NODE
+from tidegate.model.k8s.objects import Json, Ref
 from tidegate.model.simulation.preinstalled import GivenCluster
 from tidegate.schema.builtin import kubernetes_release, served_kinds
 from tidegate.simulation.apply_files import DEFAULT_NAMESPACE, cluster_scoped_kinds, read_objects
@@ -82,7 +83,7 @@ def _node_ready_patch() -> Write:
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "simulated"}
     status = {"conditions": [ready], "nodeInfo": {"kubeletVersion": kubernetes_release()}}
     body = msgspec.json.encode({"status": status})
-    ref = Ref(Kind("", "v1", "Node"), "", "node-1")
+    ref = Ref(NODE, "", "node-1")
     return Write(verb=Verb.PATCH, ref=ref, body=body, subresource="status", manager="kubelet")
 
 
@@ -130,7 +131,7 @@ def with_given(config: SimulationConfig, files: Sequence[Path]) -> SimulationCon
 def _with_namespace(body: dict[str, Json], cluster_scoped: set[tuple[str, str]]) -> dict[str, Json]:
     """Return the body with the default namespace where it needs one and has none."""
     kind, metadata = (
-        Kind.of(get_text(body, "apiVersion"), get_text(body, "kind")),
+        object_kind(body),
         get_mapping(body, "metadata"),
     )
     if (kind.group, kind.name) in cluster_scoped or metadata.get("namespace"):

@@ -15,6 +15,8 @@ from tidegate.files import PathEscapeError, normalize_path
 from tidegate.model.units.source import (
     BucketSource,
     ChartSource,
+    GitRef,
+    GitRefKind,
     GitSource,
     LocalSource,
     OciSource,
@@ -27,7 +29,7 @@ from tidegate.source.local import fetch_local, fetch_local_chart
 from tidegate.source.options import Checkout, FetchOptions
 from tidegate.source.semver import is_in_range
 from tidegate.source.tree import digest_entries, read_entries
-from tidegate.source.urls import is_same_repository
+from tidegate.source.urls import is_same_repository, redact_password
 from tidegate.source.vendored import pick_vendored
 from tidegate.source.web import redact_url
 
@@ -172,7 +174,34 @@ async def _fetch_repository(source: GitSource, options: FetchOptions) -> Snapsho
             return await _fetch_from_checkout(source, checkout, options)
         except SourceError:
             pass  # a checkout need not have every commit
-    return await _fetch_git(source, options)
+    try:
+        return await _fetch_git(source, options)
+    except SourceError as error:
+        return await _fetch_tracked(source, checkout, options, error)
+
+
+async def _fetch_tracked(
+    source: GitSource, checkout: Checkout, options: FetchOptions, error: SourceError
+) -> Snapshot:
+    """Return the branch as the checkout last fetched it, where its repository cannot be read."""
+    branch = branch_name(source.ref)
+    names = (f"refs/remotes/{checkout.remote}/{branch}", f"refs/heads/{branch}")
+    for name in names if checkout.remote and branch and not is_pinned(source.ref) else ():
+        tracked = msgspec.structs.replace(source, ref=GitRef(GitRefKind.NAME, name))
+        try:
+            snapshot = await _fetch_from_checkout(tracked, checkout, options)
+        except SourceError:
+            continue  # it has no such branch
+        revision = msgspec.structs.replace(snapshot.revision, name=branch)
+        return msgspec.structs.replace(snapshot, source=source, revision=revision)
+    if not branch:
+        raise error
+    url, command = redact_password(source.url), f"git fetch {checkout.remote} {sanitize(branch)}"
+    problem = (
+        f"branch `{sanitize(branch)}` is not in this clone; run `{command}`, or set a checkout of"
+        f" it with `--repo-map {url}=PATH`"
+    )
+    raise SourceError(error.code, problem, location=error.location, hint=error.problem) from None
 
 
 async def _fetch_git(source: GitSource, options: FetchOptions) -> Snapshot:

@@ -83,7 +83,7 @@ async def find_checkouts(path: Path, options: FetchOptions) -> tuple[Checkout, .
     async with open_git(_local_url(path), options) as git:
         pattern = r"^remote\..*\.url$"
         remotes = await _git_output(git, "config", "-z", "--get-regexp", pattern, cwd=path)
-        urls = [line.partition(b"\n")[2].decode() for line in remotes.split(b"\0") if line]
+        urls = dict(_read_remote(line) for line in remotes.split(b"\0") if line)
         if not urls:
             return ()
         symbolic_ref = ("symbolic-ref", "--quiet", "--short")
@@ -104,7 +104,16 @@ async def find_checkouts(path: Path, options: FetchOptions) -> tuple[Checkout, .
         branch.decode().strip(),
         default.decode().strip().removeprefix("origin/"),
     )
-    return tuple(Checkout(url, root, branch=current, default_branch=default_branch) for url in urls)
+    return tuple(
+        Checkout(url, root, branch=current, default_branch=default_branch, remote=remote)
+        for remote, url in urls.items()
+    )
+
+
+def _read_remote(line: bytes) -> tuple[str, str]:
+    """Return the name and the address of a remote in the output of `git config`."""
+    key, _, url = line.decode(errors="surrogateescape").partition("\n")
+    return key.removeprefix("remote.").removesuffix(".url"), url
 
 
 async def read_local_revision(path: Path, options: FetchOptions) -> Revision:

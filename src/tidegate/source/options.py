@@ -30,6 +30,8 @@ class Checkout(msgspec.Struct, frozen=True):
     """The branch that is checked out; empty if unknown."""
     default_branch: str = ""
     """The default branch of the remote; empty if unknown."""
+    remote: str = ""
+    """The name of the remote with this address, such as `origin`; empty for none."""
     chart: str = ""
     """With a value, the directory replaces only this chart of the repository."""
     version: str = ""

@@ -8,6 +8,7 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
@@ -231,8 +232,16 @@ def _connection_error(error: Exception) -> str:
     return error.os_error.strerror or ""
 
 
+@cache
+def _tls_context_for(ca_certificate: str) -> ssl.SSLContext:
+    """Return the context for a certificate authority; to read those of the system takes long."""
+    return ssl.create_default_context(cadata=ca_certificate or None)
+
+
 def _tls_context(credentials: Credentials) -> ssl.SSLContext:
     try:
+        if not credentials.certificate:
+            return _tls_context_for(credentials.ca_certificate)
         context = ssl.create_default_context(cadata=credentials.ca_certificate or None)
         if credentials.certificate and credentials.key is not None:
             with tempfile.NamedTemporaryFile("w", prefix="tidegate-") as pem_file:

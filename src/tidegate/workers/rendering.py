@@ -14,10 +14,11 @@ from typing import NamedTuple, Self, TypeAlias
 import msgspec
 
 from tidegate.documents import Document, DocumentReader, read_documents
+from tidegate.errors import TidegateError
 from tidegate.external.worker import Workers
 from tidegate.model.units.chart_request import LookupResult
 from tidegate.model.units.release_history import KnownRelease
-from tidegate.model.units.source import Snapshot
+from tidegate.model.units.source import Snapshot, SourceRef
 from tidegate.model.units.unit import Unit
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet.client import jsonnet_workers
@@ -118,6 +119,13 @@ class RenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nothing is fetched from the network."""
     skips_unavailable: bool = False
     """Whether parts that cannot be fetched are left out and reported, as they are if `offline`."""
+    unavailable: dict[SourceRef, TidegateError] = msgspec.field(default_factory=dict)
+    """Sources that could not be fetched, if that is allowed: they are not tried again."""
+    requires_data: bool = False
+    """Whether a missing object with variables fails its unit, as it does in a rollout.
+
+    Otherwise it is assumed to exist, and placeholders replace the variables.
+    """
     search_pattern: re.Pattern[bytes] | None = None
     """Text that is searched: charts and overlays that cannot contain it are not rendered."""
     cores: int = msgspec.field(default_factory=available_cores)

@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 import msgspec
 
+from tidegate.clusters.reader import ClusterReader
 from tidegate.clusters.session import Session
 from tidegate.dialect.helm.record import (
-    SECRET,
     ReleaseRecord,
     read_annotations,
     read_record,
@@ -22,6 +22,7 @@ from tidegate.documents import Document
 from tidegate.errors import Location, sanitize
 from tidegate.knowledge.settings import has_open_keys
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import SECRET
 from tidegate.model.k8s.objects import Kind, LiveObject, Ref, ServedKind
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import LOOKUP_NOT_FOUND, LookupResult
@@ -31,7 +32,7 @@ from tidegate.render.helm.chart_renderer import read_rendered_text
 from tidegate.workers.rendering import ClusterDataResult
 from tidegate.workspace.rendering.sources import decode_data
 from tidegate.world.dispatcher import Dispatcher
-from tidegate.world.errors import error_from_outcome
+from tidegate.world.errors import error_from_outcome, raise_for_error
 from tidegate.world.messages import (
     ApiResources,
     ListPage,
@@ -167,11 +168,9 @@ def parse_lookup_path(path: str) -> LookupPath | None:
 def _to_response(outcome: Outcome, path: str, unit: Unit) -> LookupResult:
     if isinstance(outcome, Success) and outcome.live is not None:
         return LookupResult(HTTPStatus.OK, outcome.live.body.decode())
-    if is_error(outcome) and not isinstance(outcome, NotFound | NotServed):
-        action = f"looking up `{sanitize(path)}` for the chart"
-        raise error_from_outcome(
-            outcome, action, location=unit.location or Location(f"unit {unit.id}")
-        )
+    action = f"looking up `{sanitize(path)}` for the chart"
+    location = unit.location or Location(f"unit {unit.id}")
+    raise_for_error(outcome, action, location, ignored=NotFound | NotServed)
     return LOOKUP_NOT_FOUND
 
 
@@ -217,14 +216,10 @@ class ClusterReleaseReader:
         cluster = self._cluster_for(unit)
         labels, view = release_selector(spec.name), View.METADATA
         selection = Selection(SECRET, spec.storage, label_selector=labels, view=view)
-        (outcome,) = await send_requests(self._world, List(selection), cluster=cluster)
-        if is_error(outcome) and not isinstance(outcome, NotFound | NotServed):
-            location = Location(f"unit {unit.id}")
-            raise error_from_outcome(
-                outcome, "listing the records of the Helm release", location=location
-            )
-        records = outcome.items if isinstance(outcome, ListPage) else ()
-        parsed = (_parse_revision(record, spec) for record in records)
+        listing = await ClusterReader(self._world, cluster).list_each((selection,))
+        action = "listing the records of the Helm release"
+        listing.raise_errors(action, Location(f"unit {unit.id}"))
+        parsed = (_parse_revision(record, spec) for record in listing.items)
         revisions = [revision for revision in parsed if revision is not None]
         last = max(revisions, key=lambda revision: revision.number, default=None)
         if last is None or last.key or last.is_uninstalled:
@@ -245,15 +240,16 @@ class ClusterReleaseReader:
         self, unit: Unit, spec: ReleaseSpec, revision: KnownRelease
     ) -> ReleaseRecord:
         ref = record_ref(spec.name, revision.number, spec.storage)
-        (outcome,) = await send_requests(self._world, Get(ref), cluster=self._cluster_for(unit))
-        if not isinstance(outcome, Success) or outcome.live is None:
-            missing = NotFound(f"revision {revision.number} not found")
-            error_outcome = outcome if is_error(outcome) else missing
-            location = Location(f"unit {unit.id}")
-            raise error_from_outcome(
-                error_outcome, "reading the record of the Helm release", location=location
+        live = await ClusterReader(self._world, self._cluster_for(unit)).get(ref)
+        if live is None:
+            missing, location = (
+                NotFound(f"revision {revision.number} not found"),
+                Location(f"unit {unit.id}"),
             )
-        return read_record(msgspec.json.decode(outcome.live.body))
+            raise error_from_outcome(
+                missing, "reading the record of the Helm release", location=location
+            )
+        return read_record(msgspec.json.decode(live.body))
 
     def _cluster_for(self, unit: Unit) -> str:
         cluster = unit.destination.cluster

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +12,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.documents import Document, find_location, find_locations, read_documents
+from tidegate.documents import (
+    Document,
+    DocumentReader,
+    FileLocations,
+    find_location,
+    read_documents,
+)
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, TidegateError, parse_location
 from tidegate.files import PathEscapeError, resolve_within
+from tidegate.model.display import join_quoted
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_text, get_value
 from tidegate.model.k8s.objects import FieldPath
@@ -112,13 +120,39 @@ class SourceFile:
 
     name: str
     content: bytes
+    read: DocumentReader = read_documents
 
     @cached_property
     def documents(self) -> tuple[Document, ...]:
         try:
-            return read_documents(self.content, self.name)
+            return self.read(self.content, self.name)
         except (DocumentError, ValueError):
             return ()
+
+    @cached_property
+    def locations(self) -> FileLocations:
+        """The locations of the fields."""
+        return FileLocations(self.content, self.name)
+
+    @cached_property
+    def _documents_by_line(self) -> dict[int, list[Document]]:
+        """By the line on which they start, the documents, in the order of the lines."""
+        by_line: dict[int, list[Document]] = {}
+        for document in sorted(self.documents, key=_first_line):
+            by_line.setdefault(_first_line(document), []).append(document)
+        return by_line
+
+    @cached_property
+    def _first_lines(self) -> list[int]:
+        return list(self._documents_by_line)
+
+    @cached_property
+    def _documents_by_name(self) -> dict[tuple[str, str], list[Document]]:
+        """The documents by kind and name."""
+        by_name: dict[tuple[str, str], list[Document]] = {}
+        for document in self.documents:
+            by_name.setdefault(_kind_and_name(document), []).append(document)
+        return by_name
 
     @cached_property
     def lines(self) -> list[str]:
@@ -128,19 +162,28 @@ class SourceFile:
     def is_template(self) -> bool:
         return TEMPLATES_DIRECTORY in f"/{self.name}" and bool(self.content)
 
+    def contains(self, document: Document) -> bool:
+        """Return whether the file has a document as it is."""
+        return document in self.documents_starting_at(_first_line(document))
+
     def find_document(self, document: Document) -> Document | None:
         """Return a document as the file has it; a changed one is found by its kind and name."""
-        if document in self.documents:
+        if self.contains(document):
             return document
-        same_name = [
-            candidate
-            for candidate in self.documents
-            if _kind_and_name(candidate) == _kind_and_name(document)
-        ]
-        same_location = [
+        same_name = self._documents_by_name.get(_kind_and_name(document), [])
+        same_location = (
             candidate for candidate in same_name if candidate.location == document.location
-        ]
-        return next(iter(same_location or same_name), None)
+        )
+        return next(same_location, same_name[0] if same_name else None)
+
+    def documents_starting_at(self, line: int) -> list[Document]:
+        """Return the documents that start on a line; items of a List may share one."""
+        return self._documents_by_line.get(line, [])
+
+    def document_at_line(self, line: int) -> Document | None:
+        """Return the document that contains a line; None before the first one."""
+        number = bisect_right(self._first_lines, line)
+        return self._documents_by_line[self._first_lines[number - 1]][-1] if number else None
 
     def locate_in_template(self, kind: str, name: str, path: FieldPath) -> Location:
         """Return the closest line of a template: its kind, and from there the path's keys."""
@@ -172,9 +215,8 @@ class SourceFile:
 def _with_unit_names(merged: Finding, findings: list[Finding]) -> Finding:
     """Return a finding about units of one template, with the name of the first of them."""
     names = tuple(dict.fromkeys(name for finding in findings for name in finding.unit_names))
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     unit = findings[0].unit
-    message = f"`{names[0]}`{more}: {merged.message}" if unit is None else merged.message
+    message = f"{join_quoted(names, 1)}: {merged.message}" if unit is None else merged.message
     return msgspec.structs.replace(merged, message=message, unit_names=names, unit=unit)
 
 
@@ -183,8 +225,16 @@ def _at_location(finding: Finding, location: Location) -> Finding:
     return msgspec.structs.replace(finding, location=location.with_field(field))
 
 
+def _first_line(document: Document) -> int:
+    return document.location.line
+
+
 def _kind_and_name(document: Document) -> tuple[str, str]:
     return get_text(document.body, "kind"), get_text(document.body, "metadata", "name")
+
+
+def _find_no_content(_name: str) -> bytes | None:
+    return None
 
 
 class FieldLocator(msgspec.Struct):
@@ -194,12 +244,24 @@ class FieldLocator(msgspec.Struct):
     """
 
     root: Path
+    find_content: Callable[[str], bytes | None] = _find_no_content
+    """Returns the content of a file that is known already, or None."""
+    read: DocumentReader = read_documents
+    """Reads the objects of a file, some of which may be known."""
     _files: dict[str, SourceFile] = msgspec.field(default_factory=dict)
 
     def file(self, name: str) -> SourceFile:
         if name not in self._files:
-            self._files[name] = SourceFile(name, self._content(name))
+            content = self.find_content(name)
+            content = self._content(name) if content is None else content[:MAX_FILE_SIZE]
+            self._files[name] = SourceFile(name, content, self.read)
         return self._files[name]
+
+    def find_document(self, location: Location | None) -> Document | None:
+        """Return the document that contains a location; None if its line is unknown."""
+        if location is None or not location.line:
+            return None
+        return self.file(location.name).document_at_line(location.line)
 
     def locate_field(self, location: Location, field: str) -> Location:
         """Return the line of a field, as servers name it, of the object at a location."""
@@ -207,7 +269,7 @@ class FieldLocator(msgspec.Struct):
         document_field = self._find_field(object_location)
         if document_field is None:
             return object_location
-        return find_location(self.file(location.name).content, *document_field).with_field(field)
+        return self.file(location.name).locations.find(*document_field).with_field(field)
 
     def locate_event(self, event: Event) -> Event:
         """Return the event with the location of its field instead of that of its object."""
@@ -238,23 +300,18 @@ class FieldLocator(msgspec.Struct):
 
     def locate_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """Return the findings, each at the line of its field. A file is parsed once for all."""
-        located = [
-            self._locate_in_patch(finding) for finding in self._merge_template_findings(findings)
-        ]
-        fields_by_file: dict[str, list[tuple[int, tuple[Document, FieldPath]]]] = {}
-        for number, finding in enumerate(located):
-            document_field = self._find_field(finding.location) if finding.location else None
-            if document_field:
-                fields_by_file.setdefault(document_field[0].location.name, []).append(
-                    (number, document_field)
-                )
-        for name, fields in fields_by_file.items():
-            locations = find_locations(
-                self.file(name).content, [document_field for _, document_field in fields]
-            )
-            for (number, _), location in zip(fields, locations, strict=True):
-                located[number] = _at_location(located[number], location)
-        return tuple(located)
+        located = map(self._locate_in_patch, self._merge_template_findings(findings))
+        return tuple(map(self._locate_field_of, located))
+
+    def _locate_field_of(self, finding: Finding) -> Finding:
+        """Return a finding at the line of its field, if the object has the field."""
+        document_field = self._find_field(finding.location) if finding.location else None
+        if document_field is None:
+            return finding
+        document, path = document_field
+        return _at_location(
+            finding, self.file(document.location.name).locations.find(document, path)
+        )
 
     def _merge_template_findings(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Yield the findings; those about units of one template once, at their field."""
@@ -289,15 +346,10 @@ class FieldLocator(msgspec.Struct):
         location = finding.location
         if location is None or not location.line:
             return finding
-        documents = [
-            document
-            for document in self.file(location.name).documents
-            if document.location.line == location.line
-        ]
+        file = self.file(location.name)
+        documents = file.documents_starting_at(location.line)
         field_location = (
-            locate_in_template_patch(documents[0], location, self.file(location.name).content)
-            if documents
-            else None
+            locate_in_template_patch(documents[0], location, file.content) if documents else None
         )
         return (
             finding
@@ -309,11 +361,7 @@ class FieldLocator(msgspec.Struct):
         """Return the field of the object at a location, as far as it exists; else None."""
         if not location.field or not location.line:
             return None
-        documents = [
-            document
-            for document in self.file(location.name).documents
-            if document.location.line == location.line
-        ]
+        documents = self.file(location.name).documents_starting_at(location.line)
         path = resolve_server_path(documents[0].body, location.field) if len(documents) == 1 else ()
         return (documents[0], path) if path else None
 

@@ -19,6 +19,7 @@ from tidegate.dialect.argo.ignore_differences import read_ignore_file
 from tidegate.errors import Location, RenderError, UsageError
 from tidegate.files import read_user_file
 from tidegate.model.display_paths import PathResolver, add_root, prefer_root
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import (
     ChartRequest,
     FileParameter,
@@ -79,6 +80,8 @@ def _resolve_dots(file: Path) -> Path:
     return file if ".." not in file.parts else file.resolve()
 
 
+MAX_RELEASE_NAME = 53
+_NOT_IN_NAME = lazy_regex("[^a-z0-9-]+")
 FILESYSTEM_ROOT = "/"
 """Root of files that the user names: they may be anywhere on this machine."""
 PACKED_CHART = ".tgz"
@@ -253,6 +256,12 @@ def _unit_name(parts: tuple[str, ...]) -> str:
     return "-".join(parts[-count:]) or "unit"
 
 
+def _release_name(directory: str) -> str:
+    """Return a valid release name for a chart in a directory: `my-shop` for `My_Shop`."""
+    name = _NOT_IN_NAME.sub("-", directory.lower())[:MAX_RELEASE_NAME].strip("-.")
+    return name or "release"
+
+
 def _oci_source(url: str, revision: str) -> OciSource:
     if revision.startswith("sha256:"):
         return OciSource(url, digest=revision)
@@ -266,7 +275,7 @@ def _render_request(source_path: _SourcePath, flags: RenderFlags) -> ChartReques
     version, api_versions = flags.get("kube_version", ""), flags.get("api_versions", ())
     chart = ChartRequest(
         chart=source_path.path,
-        name=flags.get("name") or source_path.last,
+        name=flags.get("name") or _release_name(source_path.last),
         namespace=flags.get("namespace", "default"),
         layers=_layers(flags),
         kube_version=version,

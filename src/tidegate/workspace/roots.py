@@ -65,7 +65,7 @@ def _yaml_files(path: Path) -> Iterator[Path]:
 
 
 def _unit_paths(file: Path) -> Iterator[str]:
-    for body in _read_bodies(file):
+    for body in _read_bodies(file, containing=FLUX_API_PREFIX.encode()):
         if (
             get_text(body, "apiVersion").startswith(FLUX_API_PREFIX)
             and get_text(body, "kind") == "Kustomization"
@@ -101,11 +101,17 @@ def _resolve_reference(folder: Path, reference: str) -> Path:
     return Path(os.path.normpath(folder / reference))
 
 
-def _read_bodies(file: Path) -> list[Json]:
-    """Return the documents of a file; none of an invalid one, which rendering reports."""
+def _read_bodies(file: Path, *, containing: bytes = b"") -> list[Json]:
+    """Return the documents of a file with this text.
+
+    None of an invalid file, which rendering reports.
+    """
     if not os.path.isfile(file):  # noqa: PTH113 - never raises
         return []
     try:
-        return [document.body for document in read_documents(read_user_file(file), file.name)]
+        content = read_user_file(file)
+        if containing not in content:
+            return []
+        return [document.body for document in read_documents(content, file.name)]
     except TidegateError:
         return []

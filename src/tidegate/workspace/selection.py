@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
+from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -13,13 +13,14 @@ from tidegate.dialect.controllers.requests import source_reference
 from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.units import FLUX_NAMESPACE, is_dialect_kind
 from tidegate.documents import Document
-from tidegate.errors import Location, PlanError, UsageError, sanitize
-from tidegate.model.k8s.json_fields import get_labels, get_mapping, get_text
+from tidegate.errors import Location, UsageError, sanitize
+from tidegate.model.k8s.json_fields import get_labels, get_text, object_kind
 from tidegate.model.k8s.labels import Requirement, SelectorError, parse_label_selector
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref
+from tidegate.model.text.names import resolve_name
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.model.views.units import UnitRow
-from tidegate.workspace.discovery.discover import matches_name
+from tidegate.workspace.discovery.discover import find_units
 from tidegate.workspace.discovery.order import child_waves, document_waves, sort_key
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree, require_rendered
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult
@@ -101,15 +102,6 @@ def unit_resource_documents(unit_tree: UnitTree) -> Iterator[Document]:
             yield document
 
 
-def _object_ref(body: JsonObject) -> Ref:
-    metadata = get_mapping(body, "metadata")
-    return Ref(object_kind(body), get_text(metadata, "namespace"), get_text(metadata, "name"))
-
-
-def object_kind(body: JsonObject) -> Kind:
-    return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-
-
 class Selectable(Protocol):
     """An identity with labels: a unit or a source."""
 
@@ -143,7 +135,12 @@ def select_units(
     scope = f" in namespace `{sanitize(namespace)}`" if namespace else ""
     requirements = parse_selector(labels)
     if names:
-        matches = (_select_by_name(name, kinds, candidates, scope) for name in names)
+        noun, make_error = (
+            " or ".join(filter(None, kinds)) or "unit",
+            partial(UsageError, "usage.unit"),
+        )
+        named = [(candidate.id.names, candidate) for candidate in candidates]
+        matches = (resolve_name(name, named, make_error, noun=noun, scope=scope) for name in names)
         return [*{match.id: match for match in matches}.values()]
     selected = [
         candidate
@@ -164,39 +161,6 @@ def parse_selector(labels: str) -> tuple[Requirement, ...]:
     except SelectorError as error:
         problem = f"`{sanitize(labels)}` is not a label selector: {error}"
         raise UsageError("usage.selector", problem) from None
-
-
-def _select_by_name(
-    name: str, kinds: Sequence[str], candidates: Sequence[SelectableT], scope: str
-) -> SelectableT:
-    """Return the unit of this name, which may be prefixed with its namespace."""
-    matches = [candidate for candidate in candidates if _has_name(candidate.id, name)]
-    if not matches:
-        raise _unknown_unit_error(name, kinds, candidates, scope)
-    if len(matches) > 1:
-        problem = (
-            f"name `{sanitize(name)}` is ambiguous: {', '.join(str(match.id) for match in matches)}"
-        )
-        raise UsageError(
-            "usage.unit", problem, hint="use one of these identifiers, or set -n NAMESPACE"
-        )
-    return matches[0]
-
-
-def _has_name(unit: UnitId, name: str) -> bool:
-    """Return whether a unit has this name, `namespace/name` or identity."""
-    return name in {unit.name, f"{unit.namespace}/{unit.name}", str(unit)}
-
-
-def _unknown_unit_error(
-    name: str, kinds: Sequence[str], candidates: Iterable[Selectable], scope: str
-) -> UsageError:
-    matches = get_close_matches(name, [candidate.id.name for candidate in candidates], n=1)
-    guess = f"did you mean `{matches[0]}`? " if matches else ""
-    noun = " or ".join(filter(None, kinds)) or "unit"
-    problem = f"{noun} `{sanitize(name)}` not found{scope}"
-    hint = f"{guess}list all units with `tidegate units`"
-    return UsageError("usage.unit", problem, hint=hint)
 
 
 class SelectedResource(msgspec.Struct, frozen=True):
@@ -280,11 +244,5 @@ def units_using_sources(
 
 def find_approved_units(names: Iterable[str], members: Iterable[RenderedUnit]) -> frozenset[UnitId]:
     """Return the units approved in advance. Raises PlanError for an unknown name."""
-    members, approved = tuple(members), set[UnitId]()
-    for name in names:
-        matches = {member.unit.id for member in members if matches_name(member.unit, name)}
-        if not matches:
-            hint = "list all units with `tidegate units`"
-            raise PlanError("plan.named", f"unit `{name}` not found", hint=hint)
-        approved |= matches
-    return frozenset(approved)
+    units = [member.unit for member in members]
+    return frozenset(unit.id for name in names for unit in find_units(name, units))

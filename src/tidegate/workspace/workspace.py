@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import msgspec
-from msgspec import structs
 from msgspec.structs import replace
 
 from tidegate.clusters.reader import list_argocd_objects
@@ -39,11 +38,17 @@ from tidegate.workspace.cluster_inputs import (
 from tidegate.workspace.config import load_config
 from tidegate.workspace.discovery.appsets import clusters_from_secrets
 from tidegate.workspace.discovery.controller_settings import APPLICATION, with_rolling_sync
-from tidegate.workspace.discovery.discover import DiscoveryResult, discover, select_trees
+from tidegate.workspace.discovery.discover import (
+    DiscoveryResult,
+    discover,
+    distinct_names,
+    select_trees,
+)
 from tidegate.workspace.discovery.object_checks import find_typos
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.scope import Scope
 
 NO_CAPABILITIES = Capabilities()
 POLICY_FLAGS = (
@@ -66,6 +71,8 @@ class Workspace(msgspec.Struct, frozen=True):
     """Settings of the real controllers, by name."""
     scan: RepositoryScan = msgspec.field(default_factory=lambda: RepositoryScan(NO_ROOT, ()))
     """The scan of the tree that all locations refer to."""
+    scope: Scope = Scope()
+    """The selected part of the repository."""
 
     @classmethod
     def from_discovery(
@@ -88,13 +95,20 @@ class Workspace(msgspec.Struct, frozen=True):
             _with_policy_flags(unit_tree, request.policy) for unit_tree in configured
         )
         selected = DiscoveryResult(unit_trees)
-        members = (member for unit_tree in unit_trees for member in unit_tree.members)
+        members = [member for unit_tree in unit_trees for member in unit_tree.members]
+        all_members = (member for unit_tree in discovery.unit_trees for member in unit_tree.members)
+        is_narrowed = bool(request.entry or request.units)
+        scope = Scope.from_members(all_members, members) if is_narrowed else Scope()
         return cls(
             unit_trees,
-            (*discovery.findings, *find_typos(members, discovery.scan.root)),
+            (
+                *filter(scope.includes, discovery.findings),
+                *find_typos(members, discovery.scan.locator),
+            ),
             selected.are_alternatives,
             controller_settings=discovery.controller_settings,
             scan=discovery.scan,
+            scope=scope,
         )
 
     @property
@@ -105,12 +119,10 @@ class Workspace(msgspec.Struct, frozen=True):
     def deployable_trees(self) -> tuple[UnitTree, ...]:
         """All trees, where they can be deployed together. Raises PlanError for alternatives."""
         if self.are_alternatives:
-            names = [
-                f"`{unit_tree.root_id}` ({unit_tree.members[0].unit.location})"
-                for unit_tree in self.unit_trees
-            ]
+            roots = (unit_tree.members[0].unit for unit_tree in self.unit_trees)
+            names = (f"`{name}`" for name in distinct_names(roots))
             problem = f"several roots create the same units: {', '.join(names)}"
-            hint = "select one with `--root NAME` or `--root FILE`"
+            hint = "select one with `--root`"
             raise PlanError("plan.entry", problem, hint=hint)
         return self.unit_trees
 
@@ -178,7 +190,12 @@ class Workspace(msgspec.Struct, frozen=True):
         if not self.are_alternatives:
             return [self]
         return [
-            replace(self, unit_trees=(unit_tree,), are_alternatives=False)
+            replace(
+                self,
+                unit_trees=(unit_tree,),
+                are_alternatives=False,
+                scope=Scope.from_members(self.members, unit_tree.members),
+            )
             for unit_tree in self.unit_trees
         ]
 
@@ -210,10 +227,9 @@ def _with_controller_settings(
             policy = with_argocd_config(
                 policy, argocd_config, gates_children=gates_children, is_child=is_child
             )
-        return replace(member, unit=structs.replace(unit, policy=policy))
+        return member.with_policy(policy)
 
-    members = tuple(map(configure, unit_tree.members))
-    return with_rolling_sync(replace(unit_tree, members=members), settings)
+    return with_rolling_sync(unit_tree.map_members(configure), settings)
 
 
 def file_and_line(location: Location | None) -> tuple[str, int]:
@@ -346,7 +362,7 @@ def _with_policy_flags(unit_tree: UnitTree, flags: Policy) -> UnitTree:
     """Return the tree with the flags of the user added to the policies of its units."""
 
     def apply_flags(member: RenderedUnit) -> RenderedUnit:
-        unit, unit_policy = member.unit, member.unit.policy
+        unit_policy = member.unit.policy
         if unit_policy is flags:
             return member
         policy = msgspec.structs.replace(
@@ -356,9 +372,9 @@ def _with_policy_flags(unit_tree: UnitTree, flags: Policy) -> UnitTree:
             object_options=with_force(unit_policy, flags.object_options.force).object_options,
             identity=unit_policy.identity or flags.identity,
         )
-        return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+        return member.with_policy(policy)
 
-    return replace(unit_tree, members=tuple(map(apply_flags, unit_tree.members)))
+    return unit_tree.map_members(apply_flags)
 
 
 def require_known_clusters(workspace: Workspace, session: Session) -> None:

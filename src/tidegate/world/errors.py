@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import UnionType
 from typing import NamedTuple
 
 from tidegate.errors import ClusterError, Location, WaitTimeoutError, sanitize
@@ -16,8 +17,10 @@ from tidegate.world.messages import (
     NoResponse,
     NotFound,
     NotServed,
+    Outcome,
     ServerError,
     TooManyRequests,
+    is_error,
 )
 
 
@@ -88,6 +91,18 @@ def error_from_outcome(outcome: ErrorOutcome, action: str, *, location: Location
     return (WaitTimeoutError if is_timeout else ClusterError)(
         info.code, f"{action}: {sanitize(outcome.message)}", location=location, hint=info.hint
     )
+
+
+def raise_for_error(
+    outcome: Outcome | None,
+    action: str,
+    location: Location,
+    *,
+    ignored: type[ErrorOutcome] | UnionType | tuple[()] = (),
+) -> None:
+    """Raise the exception for an outcome that is an error, unless it is of an ignored type."""
+    if outcome is not None and is_error(outcome) and not isinstance(outcome, ignored):
+        raise error_from_outcome(outcome, action, location=location)
 
 
 def _error_info(outcome: ErrorOutcome) -> ErrorInfo:

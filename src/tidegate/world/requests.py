@@ -12,7 +12,7 @@ from typing import NewType
 import msgspec
 
 from tidegate.model.k8s.objects import Kind, Propagation, Ref
-from tidegate.model.times import Ms
+from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.identity import ImpersonatedUser
 
 RequestId = NewType("RequestId", int)
@@ -124,6 +124,10 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     """Propagation policy of a deletion; None for the default of the kind."""
     grace_period_seconds: int | None = None
     """Seconds that a deletion gives a pod to terminate; None for the pod's own grace period."""
+
+
+MAX_DISCOVERY_AGE = Ms(10 * SECOND)
+"""Age of a discovery that is recent enough to choose the version of a kind."""
 
 
 class Discover(msgspec.Struct, frozen=True):

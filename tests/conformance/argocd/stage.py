@@ -8,7 +8,7 @@
         run = await syncing.ends()
 
         assert run.result == "failed"
-        assert await stage.deeds("create", "delete") == ["create pods/hook"]
+        assert await stage.changes("create", "delete") == ["create pods/hook"]
 
 `stage` is a sandbox, `each_stage` that and a real server. No pod is ever run there, and in the
 sandbox no workload has a controller.
@@ -29,7 +29,7 @@ from tests.support.builders import make_unit_id
 from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import ACCOUNT, a_namespace, an_object
 from tests.support.rollout_runs import Run
-from tests.support.rollout_stage import Rolling, Stage
+from tests.support.rollout_stage import RunningRollout, Stage
 from tests.support.write_records import Record, StoreRecord
 from tidegate.dialect.argo.options import with_sync_options
 from tidegate.dialect.manifests import parse_all_manifests
@@ -59,7 +59,7 @@ ONCE = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, limit=0))
 """Argo CD's rules for a sync that a person asks for: it is not tried again."""
 
 
-class How(TypedDict, total=False):
+class SyncSettings(TypedDict, total=False):
     """How a unit is synced.
 
     `options` are the unit's own, in Argo CD's words. `ignores`: fields that are no difference.
@@ -86,14 +86,16 @@ class ArgoStage(Stage):
         self.record = record_of(self.client)
         """What the cluster itself says was done to it."""
 
-    async def sync(self, *manifests: str | JsonObject, **how: Unpack[How]) -> Run:
+    async def sync(self, *manifests: str | JsonObject, **how: Unpack[SyncSettings]) -> Run:
         return await (await self.begin_sync(*manifests, **how)).ends()
 
-    async def begin_sync(self, *manifests: str | JsonObject, **how: Unpack[How]) -> Rolling:
+    async def begin_sync(
+        self, *manifests: str | JsonObject, **how: Unpack[SyncSettings]
+    ) -> RunningRollout:
         """Begin to sync all that the unit wants: YAML, or bodies; those of `default` move here."""
-        return self.start(await self.planned(*manifests, **how))
+        return self.start_plan(await self.planned(*manifests, **how))
 
-    async def planned(self, *manifests: str | JsonObject, **how: Unpack[How]) -> Plan:
+    async def planned(self, *manifests: str | JsonObject, **how: Unpack[SyncSettings]) -> Plan:
         """The plan of a unit."""
         documents = [
             item for number, text in enumerate(manifests) for item in self._read(text, number)
@@ -111,12 +113,12 @@ class ArgoStage(Stage):
         resources = how.get("resources", ())
         return select_objects(plan, resources) if resources else plan
 
-    async def deeds(self, *verbs: str) -> list[str]:
+    async def changes(self, *verbs: str) -> list[str]:
         """What was done to objects, by the cluster's own record and in its order.
 
         `create pods/web`, `change ...`, `delete ...`: all of them, or those of these verbs.
         """
-        result = await self.record.deeds()
+        result = await self.record.changes()
         return [item for item in result if not verbs or item.split()[0] in verbs]
 
     async def becomes(self, body: JsonObject, status: JsonObject) -> None:
@@ -149,7 +151,7 @@ class ArgoStage(Stage):
         """A group for kinds of a test's own: definitions are in no namespace."""
         return f"{self.namespace}.acceptance.example"
 
-    async def lives(self, body: JsonObject) -> bool:
+    async def exists(self, body: JsonObject) -> bool:
         return isinstance(await self.client.get(await self.ref(body)), Success)
 
     async def holds(self, hook: JsonObject) -> bool:
@@ -172,7 +174,7 @@ class ArgoStage(Stage):
         return {(kind.kind.group, kind.kind.name) for kind in served.kinds if not kind.namespaced}
 
 
-def _policy(how: How) -> Policy:
+def _policy(how: SyncSettings) -> Policy:
     policy = Policy(
         semantics=how.get("semantics", ONCE),
         prune=how.get("prunes", False),
@@ -207,15 +209,15 @@ def case(*numbers: int) -> pytest.MarkDecorator:
 
 def named(run: Run, *kinds: EventType) -> list[str]:
     """The names of the objects that events of these kinds tell of."""
-    return [event.ref.name for event in run.told(*kinds) if event.ref is not None]
+    return [event.ref.name for event in run.events_of(*kinds) if event.ref is not None]
 
 
 def finished(run: Run) -> dict[str, str]:
     """How each hook ended."""
-    events = run.told(EventType.HOOK_FINISHED)
+    events = run.events_of(EventType.HOOK_FINISHED)
     return {event.ref.name: event.reason for event in events if event.ref is not None}
 
 
 def failure(run: Run) -> str:
     """Why the first step that failed did."""
-    return run.told(EventType.STEP_FAILED)[0].message
+    return run.events_of(EventType.STEP_FAILED)[0].message

@@ -23,11 +23,11 @@ def is_known(pattern: str) -> bool:
     return (group, kind) in RULES or builtin_rows().find(group, kind) is not None
 
 
-def test_every_script_has_a_row_or_a_rule() -> None:
+def test_every_script_of_argo_cd_has_a_row_or_a_rule() -> None:
     assert {pattern for pattern in PATTERNS if not is_known(pattern)} == WITHOUT_ROW
 
 
-def test_no_row_stands_for_a_script_that_is_not_there() -> None:
+def test_every_row_belongs_to_a_script_of_argo_cd() -> None:
     named = {f"{row.group}/{kind}" for row in builtin_rows().named.values() for kind in row.kinds}
     groups = {pattern.split("/")[0] for pattern in PATTERNS if pattern.endswith("/*")}
 
@@ -35,13 +35,13 @@ def test_no_row_stands_for_a_script_that_is_not_there() -> None:
 
 
 @pytest.mark.kube
-def test_the_list_of_scripts_is_that_of_argo_cd() -> None:
+def test_the_list_of_scripts_equals_the_one_of_argo_cd() -> None:
     assert shipped.patterns(shipped.folder()) == PATTERNS
 
 
 @pytest.mark.kube
 @pytest.mark.parametrize("pattern", sorted(set(PATTERNS) - DIFFERING))
-def test_a_script_and_we_say_the_same_of_its_own_bodies(pattern: str) -> None:
+def test_our_verdicts_equal_those_of_the_scripts_on_their_test_data(pattern: str) -> None:
     differing = [
         (name, state, verdict)
         for name, body, state in shipped.cases(shipped.folder(), pattern)

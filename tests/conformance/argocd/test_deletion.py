@@ -61,7 +61,9 @@ def pruned(events: list[Event]) -> list[str]:
 
 
 @case(63)
-async def test_the_highest_wave_goes_first_and_all_of_it_at_once(tmp_path: Path) -> None:
+async def test_waves_are_deleted_from_the_highest_to_the_lowest_each_at_once(
+    tmp_path: Path,
+) -> None:
     world = build_sandbox(SimulationConfig())
     waves = {"a": 1, "b": 5, "c": 7, "d": 7, "e": 4}
     chosen = a_directory(tmp_path, *(a_setting(name, wave) for name, wave in waves.items()))
@@ -74,7 +76,7 @@ async def test_the_highest_wave_goes_first_and_all_of_it_at_once(tmp_path: Path)
 
 
 @case(63)
-async def test_what_is_to_be_kept_stays_and_so_do_definitions(tmp_path: Path) -> None:
+async def test_objects_with_delete_false_and_crds_are_kept(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     kept = a_setting("kept", sync_options="Delete=false")
     chosen = a_directory(tmp_path, a_setting("one"), kept, KEPT, GADGETS)
@@ -87,7 +89,7 @@ async def test_what_is_to_be_kept_stays_and_so_do_definitions(tmp_path: Path) ->
 
 
 @case(63)
-async def test_any_word_of_an_object_counts_more_than_its_units(tmp_path: Path) -> None:
+async def test_the_delete_option_of_an_object_overrides_that_of_its_unit(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     setting = a_setting("own", sync_options="Delete=foo")
     chosen = a_directory(tmp_path, a_setting("one"), setting, options=("Delete=false",))
@@ -99,7 +101,9 @@ async def test_any_word_of_an_object_counts_more_than_its_units(tmp_path: Path) 
 
 
 @case(64)
-async def test_a_hook_that_fails_keeps_the_unit_until_it_is_mended(tmp_path: Path) -> None:
+async def test_a_failed_pre_delete_hook_blocks_the_deletion_until_it_is_fixed(
+    tmp_path: Path,
+) -> None:
     scenario, shop = tmp_path / "scenario.yaml", tmp_path / "shop"
     scenario.write_text(FAILING)
     shop.mkdir()
@@ -125,7 +129,7 @@ async def test_a_hook_that_fails_keeps_the_unit_until_it_is_mended(tmp_path: Pat
 @pytest.mark.parametrize(
     ("policy", "left"), [("BeforeHookCreation", ["sweep"]), ("HookSucceeded", [])]
 )
-async def test_a_hook_behind_everything_stays_unless_its_policy_says_otherwise(
+async def test_a_post_delete_hook_is_kept_unless_its_policy_deletes_it(
     tmp_path: Path, policy: str, left: list[str]
 ) -> None:
     world = build_sandbox(SimulationConfig())
@@ -137,7 +141,7 @@ async def test_a_hook_behind_everything_stays_unless_its_policy_says_otherwise(
     assert (await names(world, SETTINGS), await names(world, JOB)) == ([], left)
 
 
-class _Onlooker:
+class _EventRecorder:
     """Takes down what a rollout tells."""
 
     def __init__(self) -> None:
@@ -157,15 +161,15 @@ class _Onlooker:
 
 
 @case(63)
-async def test_children_go_from_the_last_wave_to_the_first_each_before_who_brought_it(
+async def test_child_applications_are_deleted_before_their_parent_in_reverse_wave_order(
     tmp_path: Path,
 ) -> None:
     pointed = LoadRequest(path_or_url=str(three_levels(tmp_path, finalizer=True).root))
     target, rolling = ClusterTargets(simulation=SimulationConfig()), RolloutOptions(holder="test")
     async with open_workspace(pointed, target, user_render_settings()) as (session, result):
         prepared = await prepare_rollout(result, session, (), keep_going=False)
-        brought = await roll_out(prepared.plan_result.plan, session, rolling, _Onlooker())
-        going, onlooker = await plan_deletions(session, result), _Onlooker()
+        brought = await roll_out(prepared.plan_result.plan, session, rolling, _EventRecorder())
+        going, onlooker = await plan_deletions(session, result), _EventRecorder()
         gone = await roll_out(going.plan, session, rolling, onlooker)
 
     assert (brought.outcome, gone.outcome) == (RolloutOutcome.PASSED, RolloutOutcome.PASSED)

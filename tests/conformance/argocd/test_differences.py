@@ -34,7 +34,7 @@ async def list_results(stage: ArgoStage) -> tuple[object, bool]:
 
 
 @RULES
-async def test_what_is_ignored_asks_for_no_write(
+async def test_an_ignored_difference_causes_no_write(
     each_stage: ArgoStage, rule: IgnoreDifference
 ) -> None:
     stage = each_stage
@@ -43,12 +43,12 @@ async def test_what_is_ignored_asks_for_no_write(
     run = await stage.sync(OLD, ignores=(rule,))
 
     assert run.result == "passed"
-    assert await stage.deeds() == []
+    assert await stage.changes() == []
     assert await list_results(stage) == (5, False)
 
 
 @RULES
-async def test_what_is_ignored_is_written_with_other_changes(
+async def test_an_ignored_field_is_written_together_with_other_changes(
     each_stage: ArgoStage, rule: IgnoreDifference
 ) -> None:
     stage = each_stage
@@ -61,7 +61,7 @@ async def test_what_is_ignored_is_written_with_other_changes(
 
 @RULES
 @pytest.mark.parametrize("how", ["ServerSideApply=true", "Replace=true"])
-async def test_what_is_ignored_and_respected_stays_when_something_else_is_written(
+async def test_respect_ignore_differences_keeps_the_live_value_in_other_writes(
     each_stage: ArgoStage, rule: IgnoreDifference, how: str
 ) -> None:
     stage, options = each_stage, (how, RESPECTS)
@@ -74,10 +74,10 @@ async def test_what_is_ignored_and_respected_stays_when_something_else_is_writte
 
     assert left == (5, True)
     assert again.result == "passed"
-    assert await stage.deeds() == []
+    assert await stage.changes() == []
 
 
-async def test_what_is_not_there_yet_is_made_as_it_is_wanted(each_stage: ArgoStage) -> None:
+async def test_a_new_object_is_created_with_its_ignored_fields(each_stage: ArgoStage) -> None:
     stage = each_stage
 
     await stage.sync(NEW, ignores=(REPLICAS,), options=(RESPECTS,))

@@ -52,7 +52,7 @@ def a_job(*, hook: str = "", ignored: bool = False) -> JsonObject:
 
 @case(62)
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected_health"),
     [
         (a_job(), ("Degraded", CAUSE)),
         (a_job(hook="PostSync"), ("Healthy", "")),
@@ -60,8 +60,11 @@ def a_job(*, hook: str = "", ignored: bool = False) -> JsonObject:
     ],
     ids=["ordinary", "hook", "ignored"],
 )
-def test_a_job_that_failed_counts_unless_it_is_a_hook_or_says_that_it_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: JsonObject, told: tuple[str, str]
+def test_a_failed_job_degrades_the_application_unless_it_is_a_hook_or_ignored(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    body: JsonObject,
+    expected_health: tuple[str, str],
 ) -> None:
     made = one_application(tmp_path / "platform", setting("web"), body)
     ground = namespace("shop")
@@ -70,19 +73,19 @@ def test_a_job_that_failed_counts_unless_it_is_a_hook_or_says_that_it_does_not(
     ran = cluster.sync(made.root)
 
     assert ran.code == 4, ran.stdout + ran.stderr
-    assert health(cluster) == told
+    assert health(cluster) == expected_health
 
 
 @case(62)
 @pytest.mark.parametrize(
-    ("missing", "told"), [(["late"], "Healthy"), (["early", "late"], "Missing")]
+    ("missing", "expected_health"), [(["late"], "Healthy"), (["early", "late"], "Missing")]
 )
 @pytest.mark.parametrize("hook", [False, True])
-def test_what_is_missing_counts_where_all_is_though_a_hook_be_there(
+def test_the_application_is_missing_if_all_its_objects_but_hooks_are(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     missing: list[str],
-    told: str,
+    expected_health: str,
     *,
     hook: bool,
 ) -> None:
@@ -95,12 +98,12 @@ def test_what_is_missing_counts_where_all_is_though_a_hook_be_there(
     ran = cluster.sync(made.root)
 
     assert ran.code == 4, ran.stdout + ran.stderr
-    assert health(cluster) == (told, "")
+    assert health(cluster) == (expected_health, "")
 
 
 @case(62)
 @pytest.mark.parametrize(
-    ("child", "told"),
+    ("child", "expected_health"),
     [
         ("Healthy", "Healthy"),
         ("Degraded", "Degraded"),
@@ -109,8 +112,8 @@ def test_what_is_missing_counts_where_all_is_though_a_hook_be_there(
         ("Unknown", "Healthy"),
     ],
 )
-def test_a_child_counts_by_its_script_and_not_where_that_says_missing_or_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: str, told: str
+def test_the_health_of_a_child_application_counts_unless_missing_or_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: str, expected_health: str
 ) -> None:
     made = three_levels(tmp_path / "platform")
     red = application("red", "red")
@@ -122,5 +125,5 @@ def test_a_child_counts_by_its_script_and_not_where_that_says_missing_or_unknown
 
     cluster.sync(made.root)
 
-    cause = "" if told == "Healthy" else "Caused by argoproj.io/Application:argocd/red"
-    assert health(cluster, "teams") == (told, cause)
+    cause = "" if expected_health == "Healthy" else "Caused by argoproj.io/Application:argocd/red"
+    assert health(cluster, "teams") == (expected_health, cause)

@@ -47,7 +47,7 @@ def a_folder(
     return folder
 
 
-def test_a_script_that_says_what_it_should_passes(tmp_path: Path) -> None:
+def test_a_script_with_the_expected_health_passes(tmp_path: Path) -> None:
     ended = run(a_folder(tmp_path))
 
     assert (ended.returncode, numbers(ended)) == (0, [2, 2])
@@ -64,7 +64,7 @@ def test_a_wrong_state_and_a_wrong_message_are_shown(
     wording(ended.stdout)
 
 
-def test_a_script_that_stops_is_reported_with_its_error(tmp_path: Path) -> None:
+def test_a_script_that_fails_is_reported_with_its_error(tmp_path: Path) -> None:
     ended = run(a_folder(tmp_path, script="return obj.status.phase .. nil"), "-o", "json")
 
     messages = [json.loads(line) for line in ended.stdout.splitlines()]
@@ -72,7 +72,7 @@ def test_a_script_that_stops_is_reported_with_its_error(tmp_path: Path) -> None:
     assert all("attempt to" in item["problem"] for item in messages)
 
 
-def test_a_body_is_for_the_script_of_its_own_kind(tmp_path: Path) -> None:
+def test_a_body_is_tested_with_the_script_of_its_kind(tmp_path: Path) -> None:
     a_folder(tmp_path)
 
     ended = run(a_folder(tmp_path, script="return nil", kind="_.example/_"))
@@ -84,7 +84,9 @@ def test_a_body_is_for_the_script_of_its_own_kind(tmp_path: Path) -> None:
     ("missing", "code"),
     [("health_test.yaml", "documents.empty"), ("health.lua", "documents.file")],
 )
-def test_a_folder_that_lacks_a_file_is_refused(tmp_path: Path, missing: str, code: str) -> None:
+def test_a_folder_without_a_required_file_is_rejected(
+    tmp_path: Path, missing: str, code: str
+) -> None:
     (a_folder(tmp_path) / "shop.example" / "Widget" / missing).unlink()
 
     ended = run(tmp_path)
@@ -94,7 +96,7 @@ def test_a_folder_that_lacks_a_file_is_refused(tmp_path: Path, missing: str, cod
     assert missing in ended.stderr
 
 
-def test_a_test_without_a_body_is_refused(tmp_path: Path) -> None:
+def test_a_test_without_a_body_is_rejected(tmp_path: Path) -> None:
     ended = run(a_folder(tmp_path, "tests: [{healthStatus: {status: Healthy}}]"))
 
     assert ended.returncode == 3

@@ -17,7 +17,7 @@ from tidegate.world.messages import Forbidden
 
 @case(25)
 @pytest.mark.parametrize("phase", ["PreSync", "Sync", "PostSync"])
-async def test_a_hook_that_ends_well_lets_the_sync_pass_and_is_let_go(
+async def test_the_sync_passes_after_a_successful_hook_and_its_finalizer_is_removed(
     stage: ArgoStage, phase: str
 ) -> None:
     hook = a_hook(phase, a_pod("hook"))
@@ -32,7 +32,7 @@ async def test_a_hook_that_ends_well_lets_the_sync_pass_and_is_let_go(
 
 
 @case(26)
-async def test_a_hook_that_fails_before_the_sync_keeps_it_from_beginning(
+async def test_a_failed_presync_hook_prevents_the_sync(
     each_stage: ArgoStage,
 ) -> None:
     stage = each_stage
@@ -44,12 +44,12 @@ async def test_a_hook_that_fails_before_the_sync_keeps_it_from_beginning(
 
     assert run.result == "failed"
     assert 'container "main" failed with exit code 1' in failure(run)
-    assert await stage.deeds("create") == ["create pods/hook"]
+    assert await stage.changes("create") == ["create pods/hook"]
 
 
 @case(27)
 @pytest.mark.parametrize("phase", ["Sync", "PostSync"])
-async def test_a_hook_that_fails_later_fails_the_sync_and_leaves_what_is_written(
+async def test_a_failed_sync_or_postsync_hook_fails_the_sync_and_keeps_its_writes(
     stage: ArgoStage, phase: str
 ) -> None:
     hook = a_hook(phase, a_pod("hook"))
@@ -59,11 +59,11 @@ async def test_a_hook_that_fails_later_fails_the_sync_and_leaves_what_is_written
     run = await syncing.ends()
 
     assert run.result == "failed"
-    assert await stage.lives(make_config_map())
+    assert await stage.exists(make_config_map())
 
 
 @case(28)
-async def test_no_hook_runs_behind_what_is_degraded(stage: ArgoStage) -> None:
+async def test_no_postsync_hook_runs_after_a_degraded_object(stage: ArgoStage) -> None:
     web, hook = a_server_pod(), a_hook("PostSync", a_pod("hook"))
 
     syncing = await stage.begin_sync(web, hook)
@@ -71,11 +71,11 @@ async def test_no_hook_runs_behind_what_is_degraded(stage: ArgoStage) -> None:
     run = await syncing.ends()
 
     assert run.result == "failed"
-    assert await stage.deeds("create") == ["create pods/web"]
+    assert await stage.changes("create") == ["create pods/web"]
 
 
 @case(29)
-async def test_of_an_only_wave_the_hooks_are_waited_for_and_nothing_else(stage: ArgoStage) -> None:
+async def test_a_sync_with_one_wave_waits_for_its_hooks_only(stage: ArgoStage) -> None:
     web, hook = make_deployment(), a_hook("Sync", a_pod("hook"))
 
     syncing = await stage.begin_sync(web, hook)
@@ -88,7 +88,9 @@ async def test_of_an_only_wave_the_hooks_are_waited_for_and_nothing_else(stage: 
 
 
 @case(29)
-async def test_what_has_failed_by_the_end_of_the_hooks_fails_the_sync(stage: ArgoStage) -> None:
+async def test_an_object_that_is_degraded_when_the_hooks_end_fails_the_sync(
+    stage: ArgoStage,
+) -> None:
     web, hook = make_deployment(), a_hook("Sync", a_pod("hook"))
 
     syncing = await stage.begin_sync(web, hook)
@@ -102,18 +104,18 @@ async def test_what_has_failed_by_the_end_of_the_hooks_fails_the_sync(stage: Arg
 
 
 @case(30)
-async def test_a_sync_that_passes_has_no_use_for_its_failure_hooks(stage: ArgoStage) -> None:
+async def test_a_successful_sync_does_not_run_syncfail_hooks(stage: ArgoStage) -> None:
     hook, rescue = a_hook("Sync", a_pod("hook")), a_hook("SyncFail", a_pod("rescue"))
 
     syncing = await stage.begin_sync(hook, rescue)
     await stage.becomes(hook, succeeded())
 
     assert (await syncing.ends()).result == "passed"
-    assert await stage.deeds("create") == ["create pods/hook"]
+    assert await stage.changes("create") == ["create pods/hook"]
 
 
 @case(31)
-async def test_a_failed_sync_waits_for_its_failure_hooks(each_stage: ArgoStage) -> None:
+async def test_a_failed_sync_ends_after_its_syncfail_hooks(each_stage: ArgoStage) -> None:
     stage = each_stage
     hook, rescue = a_hook("Sync", a_pod("hook")), a_hook("SyncFail", a_pod("rescue"))
 
@@ -128,11 +130,11 @@ async def test_a_failed_sync_waits_for_its_failure_hooks(each_stage: ArgoStage) 
     assert run.result == "failed"
     assert failure(run).startswith(f"Pod {stage.namespace}/hook")
     assert finished(run) == {"hook": "failed", "rescue": "passed"}
-    assert await stage.deeds("create") == ["create pods/hook", "create pods/rescue"]
+    assert await stage.changes("create") == ["create pods/hook", "create pods/rescue"]
 
 
 @case(32)
-async def test_a_failure_hook_that_is_refused_does_not_keep_the_others_from_running() -> None:
+async def test_a_rejected_syncfail_hook_does_not_stop_the_others() -> None:
     stage = await open_stage(_refusing("web", "bad"))
     good, bad = (a_hook("SyncFail", a_pod(name)) for name in ("good", "bad"))
 
@@ -141,13 +143,16 @@ async def test_a_failure_hook_that_is_refused_does_not_keep_the_others_from_runn
     run = await syncing.ends()
 
     assert run.result == "failed"
-    assert [event.message for event in run.told(EventType.OBJECT_REFUSED)] == ["web: no", "bad: no"]
+    assert [event.message for event in run.events_of(EventType.OBJECT_REFUSED)] == [
+        "web: no",
+        "bad: no",
+    ]
     assert finished(run) == {"good": "passed"}
     assert not await stage.holds(good)
 
 
 @case(33)
-async def test_a_failure_is_told_once_however_many_objects_meet_it() -> None:
+async def test_an_error_of_several_objects_is_reported_once() -> None:
     stage = await open_stage(_refusing("one", "two", words="over quota"))
 
     run = await stage.sync(make_config_map("one"), make_config_map("two"))
@@ -158,7 +163,7 @@ async def test_a_failure_is_told_once_however_many_objects_meet_it() -> None:
 
 
 @case(34)
-async def test_a_refused_hook_fails_the_sync_when_the_other_hooks_have_ended() -> None:
+async def test_a_rejected_hook_fails_the_sync_after_the_other_hooks() -> None:
     stage = await open_stage(_refusing("bad"))
     good, bad = (a_hook("Sync", a_pod(name)) for name in ("good", "bad"))
 
@@ -172,7 +177,7 @@ async def test_a_refused_hook_fails_the_sync_when_the_other_hooks_have_ended() -
     assert run.result == "failed"
     assert finished(run) == {"good": "passed"}
     assert not await stage.holds(good)
-    assert not await stage.lives(make_config_map())
+    assert not await stage.exists(make_config_map())
 
 
 @case(43)
@@ -188,7 +193,7 @@ async def test_a_hook_is_not_among_the_objects_of_the_sync(stage: ArgoStage) -> 
 
 
 @case(45)
-async def test_a_sync_that_is_stopped_begins_nothing_more(stage: ArgoStage) -> None:
+async def test_a_terminated_sync_starts_no_further_step(stage: ArgoStage) -> None:
     hook = a_hook("PreSync", a_pod("hook"))
 
     syncing = await stage.begin_sync(hook, make_config_map())
@@ -197,11 +202,11 @@ async def test_a_sync_that_is_stopped_begins_nothing_more(stage: ArgoStage) -> N
     await stage.says(hook, succeeded())
     await stage.passes(Ms(30 * SECOND))
 
-    assert await stage.deeds("create") == ["create pods/hook"]
+    assert await stage.changes("create") == ["create pods/hook"]
 
 
 @case(45)
-async def test_a_hook_of_a_stopped_sync_counts_when_the_sync_is_taken_up(stage: ArgoStage) -> None:
+async def test_a_resumed_sync_uses_the_hooks_of_the_terminated_one(stage: ArgoStage) -> None:
     hook = a_hook("PreSync", a_pod("hook"))
     syncing = await stage.begin_sync(hook, make_config_map())
     await syncing.waits_for("hook")
@@ -211,7 +216,7 @@ async def test_a_hook_of_a_stopped_sync_counts_when_the_sync_is_taken_up(stage: 
     run = await stage.sync(hook, make_config_map())
 
     assert run.result == "passed"
-    assert await stage.deeds("create", "delete") == [
+    assert await stage.changes("create", "delete") == [
         "create pods/hook",
         "create configmaps/settings",
     ]

@@ -49,25 +49,25 @@ def move_away(stage: ArgoStage) -> None:
 
 
 @case(40)
-async def test_an_object_that_is_no_hook_needs_a_name(stage: ArgoStage) -> None:
+async def test_an_object_without_a_name_is_rejected_unless_it_is_a_hook(stage: ArgoStage) -> None:
     nameless = make_config_map()
     nameless = {**nameless, "metadata": {"generateName": "settings-"}}
 
     with pytest.raises(DialectError) as raised:
         await stage.sync(nameless)
 
-    assert (raised.value.code, await stage.deeds()) == ("dialect.nameless", [])
+    assert (raised.value.code, await stage.changes()) == ("dialect.nameless", [])
 
 
 @case(41)
-async def test_what_is_to_be_skipped_is_left_out_however_it_changes(stage: ArgoStage) -> None:
+async def test_an_object_with_hook_skip_is_never_synced(stage: ArgoStage) -> None:
     for color in ("red", "green"):
         run = await stage.sync(
             a_hook("Skip", make_config_map("skipped", color=color)), make_config_map()
         )
         assert run.result == "passed"
 
-    assert await stage.deeds() == ["create configmaps/settings"]
+    assert await stage.changes() == ["create configmaps/settings"]
 
 
 @case(42)
@@ -82,12 +82,12 @@ async def test_a_sync_of_chosen_objects_runs_no_hook_and_prunes_none(stage: Argo
     run = await stage.sync(hook, make_config_map(color="red"), resources=(":ConfigMap:settings",))
 
     assert run.result == "passed"
-    assert await stage.deeds() == ["change configmaps/settings"]
+    assert await stage.changes() == ["change configmaps/settings"]
     assert (await stage.live(hook)).uid == uid
 
 
 @case(46)
-async def test_a_kind_that_is_not_served_is_refused_before_the_first_write(
+async def test_an_unknown_kind_is_rejected_before_the_first_write(
     each_stage: ArgoStage,
 ) -> None:
     stage = each_stage
@@ -95,18 +95,18 @@ async def test_a_kind_that_is_not_served_is_refused_before_the_first_write(
     run = await stage.sync(make_config_map(), in_wave(1, a_gate(stage.group)))
 
     assert run.result == "invalid"
-    assert [item.reason for item in run.told(EventType.OBJECT_REFUSED)] == ["NotServed"]
-    assert await stage.deeds() == []
+    assert [item.reason for item in run.events_of(EventType.OBJECT_REFUSED)] == ["NotServed"]
+    assert await stage.changes() == []
 
 
 @case(46)
-async def test_a_kind_whose_definition_comes_along_is_not_refused(each_stage: ArgoStage) -> None:
+async def test_a_kind_with_its_crd_in_the_sync_is_accepted(each_stage: ArgoStage) -> None:
     stage, group = each_stage, each_stage.group
 
     run = await stage.sync(a_gate(group), a_definition(group))
 
     assert run.result == "passed"
-    assert await stage.deeds("create") == [
+    assert await stage.changes("create") == [
         f"create customresourcedefinitions/gates.{group}",
         "create gates/north",
     ]
@@ -114,7 +114,9 @@ async def test_a_kind_whose_definition_comes_along_is_not_refused(each_stage: Ar
 
 @case(46)
 @pytest.mark.parametrize("level", ["object", "unit"])
-async def test_an_object_can_wait_for_its_kind(each_stage: ArgoStage, level: str) -> None:
+async def test_skip_dry_run_on_missing_resource_waits_for_the_kind(
+    each_stage: ArgoStage, level: str
+) -> None:
     """Somebody brings the definition while a hook runs."""
     stage, group = each_stage, each_stage.group
     hook = a_hook("PreSync", a_pod("hook"))
@@ -127,11 +129,11 @@ async def test_an_object_can_wait_for_its_kind(each_stage: ArgoStage, level: str
     run = await syncing.ends()
 
     assert run.result == "passed"
-    assert await stage.lives(gate)
+    assert await stage.exists(gate)
 
 
 @case(46)
-async def test_a_kind_that_is_served_is_checked_though_its_object_could_wait(
+async def test_skip_dry_run_on_missing_resource_does_not_skip_checks_of_a_served_kind(
     each_stage: ArgoStage,
 ) -> None:
     stage, group = each_stage, each_stage.group
@@ -142,33 +144,33 @@ async def test_a_kind_that_is_served_is_checked_though_its_object_could_wait(
     run = await stage.sync(make_config_map(), with_options(WAITS, a_gate(group, size="big")))
 
     assert run.result == "invalid"
-    assert await stage.deeds() == []
+    assert await stage.changes() == []
 
 
 @case(47)
-async def test_a_namespace_that_is_missing_is_made_first(stage: ArgoStage) -> None:
+async def test_create_namespace_creates_a_missing_namespace_first(stage: ArgoStage) -> None:
     move_away(stage)
 
     run = await stage.sync(make_config_map(), options=MAKES_NAMESPACE)
 
     assert run.result == "passed"
     made = [f"create namespaces/{stage.namespace}", "create configmaps/settings"]
-    assert await stage.deeds() == made
+    assert await stage.changes() == made
 
 
 @case(47)
-async def test_no_namespace_is_made_for_what_would_be_refused(stage: ArgoStage) -> None:
+async def test_no_namespace_is_created_for_a_rejected_sync(stage: ArgoStage) -> None:
     move_away(stage)
     wrong: JsonObject = {**make_deployment(), "spec": {"replicas": "three"}}
 
     run = await stage.sync(wrong, options=MAKES_NAMESPACE)
 
     assert run.result == "invalid"
-    assert await stage.deeds() == []
+    assert await stage.changes() == []
 
 
 @case(48)
-async def test_a_namespace_that_the_unit_brings_is_not_made_twice(stage: ArgoStage) -> None:
+async def test_a_namespace_among_the_manifests_is_not_created_twice(stage: ArgoStage) -> None:
     move_away(stage)
     unit_resource = make_object("v1 Namespace", stage.namespace, namespace="")
     unit_resource = annotated(unit_resource, "example.org/team", "shop")
@@ -177,23 +179,23 @@ async def test_a_namespace_that_the_unit_brings_is_not_made_twice(stage: ArgoSta
 
     assert run.result == "passed"
     made = [f"create namespaces/{stage.namespace}", "create configmaps/settings"]
-    assert await stage.deeds() == made
+    assert await stage.changes() == made
     assert get_mapping(await stage.body(unit_resource), "metadata", "annotations")[
         "example.org/team"
     ]
 
 
 @case(48)
-async def test_a_namespace_that_is_there_is_no_part_of_the_sync(stage: ArgoStage) -> None:
+async def test_an_existing_namespace_is_not_part_of_the_sync(stage: ArgoStage) -> None:
     run = await stage.sync(make_config_map(), options=MAKES_NAMESPACE)
 
     assert run.result == "passed"
     assert named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED) == ["settings"]
-    assert await stage.deeds() == ["create configmaps/settings"]
+    assert await stage.changes() == ["create configmaps/settings"]
 
 
 @case(49)
-async def test_only_what_differs_is_part_of_the_sync_and_what_is_to_go(stage: ArgoStage) -> None:
+async def test_apply_out_of_sync_only_syncs_changed_and_pruned_objects(stage: ArgoStage) -> None:
     same, old, new = a_server_pod("same"), a_server_pod("old"), a_server_pod("new")
     await stage.sync(same, old)
     await stage.record.mark()
@@ -205,12 +207,12 @@ async def test_only_what_differs_is_part_of_the_sync_and_what_is_to_go(stage: Ar
         run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED, EventType.OBJECT_PRUNED
     )
     assert sorted(result) == ["new", "old"]
-    assert await stage.deeds("create", "delete") == ["delete pods/old", "create pods/new"]
+    assert await stage.changes("create", "delete") == ["delete pods/old", "create pods/new"]
 
 
 @case(49)
 @pytest.mark.parametrize("options", [CHANGED_ONLY, ()])
-async def test_a_wave_in_which_nothing_differs_is_waited_for_only_without_the_option(
+async def test_apply_out_of_sync_only_does_not_await_unchanged_waves(
     stage: ArgoStage, options: tuple[str, ...]
 ) -> None:
     first, second = a_server_pod("first"), in_wave(1, make_config_map("second"))
@@ -226,13 +228,13 @@ async def test_a_wave_in_which_nothing_differs_is_waited_for_only_without_the_op
     run = await syncing.ends()
 
     assert run.result == "passed"
-    assert bool(run.told(EventType.GATE_WAITING)) is not bool(options)
+    assert bool(run.events_of(EventType.GATE_WAITING)) is not bool(options)
     assert ("first" in named(run, EventType.OBJECT_UNCHANGED)) is not bool(options)
     assert named(run, EventType.OBJECT_WRITTEN) == ["settings"]
 
 
 @case(49)
-async def test_what_is_in_no_namespace_is_left_out_though_its_text_names_one(
+async def test_an_unchanged_cluster_scoped_object_with_a_namespace_is_not_synced(
     stage: ArgoStage,
 ) -> None:
     volume = a_volume(stage.namespace)
@@ -244,11 +246,11 @@ async def test_what_is_in_no_namespace_is_left_out_though_its_text_names_one(
 
     assert run.result == "passed"
     assert named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED) == ["settings"]
-    assert await stage.deeds() == ["create configmaps/settings"]
+    assert await stage.changes() == ["create configmaps/settings"]
 
 
 @case(49)
-async def test_hooks_run_though_their_wave_has_nothing_else(stage: ArgoStage) -> None:
+async def test_hooks_run_in_a_wave_without_changes(stage: ArgoStage) -> None:
     hook = a_hook("PreSync", a_pod("hook"), deletes="BeforeHookCreation")
     syncing = await stage.begin_sync(hook, make_config_map())
     await stage.becomes(hook, succeeded())
@@ -263,7 +265,7 @@ async def test_hooks_run_though_their_wave_has_nothing_else(stage: ArgoStage) ->
     run = await syncing.ends()
 
     assert run.result == "passed"
-    assert await stage.deeds("create", "delete") == ["delete pods/hook", "create pods/hook"]
+    assert await stage.changes("create", "delete") == ["delete pods/hook", "create pods/hook"]
     assert named(run, EventType.OBJECT_UNCHANGED) == []
 
 
@@ -271,7 +273,7 @@ async def test_hooks_run_though_their_wave_has_nothing_else(stage: ArgoStage) ->
     ("options", "left"),
     [((), {"color": "red"}), (("ClientSideApplyMigration=false",), {"color": "red", "size": "1"})],
 )
-async def test_what_kubectl_applied_and_git_does_not_have_goes_unless_it_is_not_taken_over(
+async def test_fields_of_kubectl_apply_are_removed_unless_migration_is_disabled(
     each_stage: ArgoStage, options: tuple[str, ...], left: JsonObject
 ) -> None:
     stage, theirs = each_stage, make_config_map(color="green", size="1")
@@ -283,13 +285,13 @@ async def test_what_kubectl_applied_and_git_does_not_have_goes_unless_it_is_not_
 
     assert (first.result, again.result) == ("passed", "passed")
     assert (await stage.body(theirs))["data"] == left
-    assert await stage.deeds() == []
+    assert await stage.changes() == []
 
 
 @case(51)
 @pytest.mark.parametrize("value", ["true", "false"])
 @pytest.mark.parametrize("level", ["object", "unit"])
-async def test_an_object_is_applied_by_the_server_whatever_the_option_says(
+async def test_objects_are_applied_server_side_whatever_the_option_says(
     each_stage: ArgoStage, level: str, value: str
 ) -> None:
     stage, option = each_stage, f"ServerSideApply={value}"

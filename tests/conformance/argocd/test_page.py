@@ -66,7 +66,7 @@ def test_the_page_names_the_tests_of_each_case(pytestconfig: pytest.Config, page
 
 
 @PAGES
-def test_the_page_has_every_case_once_and_says_where_it_is_checked_or_why_not(
+def test_the_page_lists_every_case_once_with_its_tests_or_a_reason(
     page: CasePage,
 ) -> None:
     rows = [(int(row["case"]), row["where"]) for row in ROW.finditer(page.file.read_text())]
@@ -74,12 +74,16 @@ def test_the_page_has_every_case_once_and_says_where_it_is_checked_or_why_not(
     covered = _covered(page)
     assert [number for number, _ in rows] == [*page.cases]
     assert set(covered) <= set(page.cases)
-    left = [(number, where) for number, where in rows if number not in covered]
-    assert [(number, where) for number, where in left if not where.startswith(WHY_NOT)] == []
+    left = [(number, tests_column) for number, tests_column in rows if number not in covered]
+    assert [
+        (number, tests_column)
+        for number, tests_column in left
+        if not tests_column.startswith(WHY_NOT)
+    ] == []
 
 
 @PAGES
-def test_the_cases_that_matter_most_are_proven_on_a_real_server(page: CasePage) -> None:
+def test_important_cases_are_tested_on_a_real_server(page: CasePage) -> None:
     everywhere = {number for number, tests in _covered(page).items() if "**" in "".join(tests)}
 
     assert everywhere >= page.proven
@@ -87,8 +91,8 @@ def test_the_cases_that_matter_most_are_proven_on_a_real_server(page: CasePage) 
 
 def _row(row: re.Match[str], tests: list[str]) -> str:
     """A row with its tests; one without any says why, by hand."""
-    where = "<br>".join(tests) if tests else row["where"]
-    return f"| {row['case']} | {row['says']} | {where} |"
+    tests_column = "<br>".join(tests) if tests else row["where"]
+    return f"| {row['case']} | {row['says']} | {tests_column} |"
 
 
 def _covered(page: CasePage) -> dict[int, list[str]]:
@@ -105,14 +109,14 @@ def _marked(path: Path, stage: str) -> Iterator[tuple[int, str]]:
     for node in ast.parse(path.read_text()).body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        sentence = node.name.removeprefix("test_").replace("_", " ")
+        title = node.name.removeprefix("test_").replace("_", " ")
         everywhere = any(argument.arg == stage for argument in node.args.args)
-        message = f"{area}: {sentence}"
+        message = f"{area}: {title}"
         for number in _numbers(node):
             yield number, f"**{message}**" if everywhere else message
 
 
 def _numbers(test: ast.FunctionDef | ast.AsyncFunctionDef) -> list[int]:
-    calls = (mark for mark in test.decorator_list if isinstance(mark, ast.Call))
+    calls = (decorator for decorator in test.decorator_list if isinstance(decorator, ast.Call))
     marks = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "case")
-    return [ast.literal_eval(argument) for mark in marks for argument in mark.args]
+    return [ast.literal_eval(argument) for decorator in marks for argument in decorator.args]

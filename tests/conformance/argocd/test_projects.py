@@ -48,7 +48,7 @@ def test_a_namespace_that_the_project_forbids_fails_the_sync_before_the_first_wr
 
 @case(54)
 @pytest.mark.parametrize("strict", [True, False])
-def test_what_belongs_to_another_application_is_taken_unless_it_is_not_to_be_shared(
+def test_an_object_of_another_application_is_adopted_unless_fail_on_shared_resource(
     tmp_path: Path, *, strict: bool
 ) -> None:
     repository = two_units(tmp_path / "repo")
@@ -85,28 +85,28 @@ def test_what_belongs_to_another_application_is_taken_unless_it_is_not_to_be_sha
 
 
 @case(55)
-async def test_a_closed_window_holds_the_sync_and_it_goes_on_when_that_opens(
+async def test_a_closed_window_delays_the_sync_until_it_opens(
     stage: ArgoStage,
 ) -> None:
     syncing = await stage.begin_sync(make_config_map(), windows=(NIGHT,))
     await stage.passes(Ms(HOUR - SECOND))
-    before = await stage.lives(make_config_map())
+    before = await stage.exists(make_config_map())
 
     run = await syncing.ends()
 
-    (held,) = run.told(EventType.STEP_WAITING)
+    (held,) = run.events_of(EventType.STEP_WAITING)
     assert not before
     assert (held.reason, held.until) == ("Window", START + HOUR)
     assert all(text in held.message for text in ("`deny`", "`0 0 * * *`", "team.yaml:9"))
     assert run.result == "passed"
-    assert await stage.lives(make_config_map())
+    assert await stage.exists(make_config_map())
 
 
 @case(55)
-async def test_a_closed_window_does_not_hold_what_is_as_it_should_be(stage: ArgoStage) -> None:
+async def test_a_closed_window_does_not_delay_a_unit_that_is_in_sync(stage: ArgoStage) -> None:
     await stage.sync(make_config_map())
 
     run = await stage.sync(make_config_map(), windows=(NIGHT,))
 
     assert run.result == "passed"
-    assert run.told(EventType.STEP_WAITING) == []
+    assert run.events_of(EventType.STEP_WAITING) == []

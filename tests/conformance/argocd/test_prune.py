@@ -45,12 +45,12 @@ async def bring(stage: ArgoStage, *bodies: JsonObject) -> None:
 
 def waves_of(run: Run) -> dict[str, int]:
     """The wave in which each object was pruned."""
-    messages = [(item.ref, item.step) for item in run.told(EventType.OBJECT_PRUNED)]
+    messages = [(item.ref, item.step) for item in run.events_of(EventType.OBJECT_PRUNED)]
     return {ref.name: int(step.rpartition("/")[2]) for ref, step in messages if ref is not None}
 
 
 @case(13)
-async def test_what_git_no_longer_has_is_deleted_before_its_wave_is_written(
+async def test_objects_removed_from_git_are_deleted_before_their_wave_is_written(
     each_stage: ArgoStage,
 ) -> None:
     stage = each_stage
@@ -63,23 +63,23 @@ async def test_what_git_no_longer_has_is_deleted_before_its_wave_is_written(
         ["old"],
         ["web"],
     )
-    assert await stage.deeds("create", "delete") == ["delete pods/old", "create services/web"]
+    assert await stage.changes("create", "delete") == ["delete pods/old", "create services/web"]
     await stage.goes(OLD)
 
 
 @case(14)
-async def test_without_pruning_it_is_left_alone(stage: ArgoStage) -> None:
+async def test_without_pruning_a_removed_object_stays(stage: ArgoStage) -> None:
     await bring(stage, OLD)
 
     run = await stage.sync(a_service())
 
     assert run.result == "passed"
-    assert await stage.deeds() == ["create services/web"]
+    assert await stage.changes() == ["create services/web"]
 
 
 @case(15)
 @pytest.mark.parametrize("options", [(), ("Prune=true",), ("Prune=false",)])
-async def test_an_object_that_is_not_to_be_pruned_stays_however_often_it_is_tried(
+async def test_prune_false_keeps_an_object_in_every_sync(
     stage: ArgoStage, options: tuple[str, ...]
 ) -> None:
     await bring(stage, with_options("Prune=false", OLD))
@@ -87,23 +87,25 @@ async def test_an_object_that_is_not_to_be_pruned_stays_however_often_it_is_trie
     runs = [await stage.sync(a_service(), prunes=True, options=options) for _ in range(2)]
 
     assert [run.result for run in runs] == ["passed", "passed"]
-    assert await stage.deeds() == ["create services/web"]
+    assert await stage.changes() == ["create services/web"]
 
 
 @case(16)
-async def test_a_unit_whose_objects_are_not_to_be_pruned_keeps_them(stage: ArgoStage) -> None:
+async def test_prune_false_of_a_unit_keeps_all_its_objects(stage: ArgoStage) -> None:
     await bring(stage, OLD)
 
     run = await stage.sync(a_service(), prunes=True, options=("Prune=false",))
 
     assert run.result == "passed"
-    assert await stage.deeds() == ["create services/web"]
+    assert await stage.changes() == ["create services/web"]
 
 
 @case(16)
-@pytest.mark.parametrize("own", ["Prune=true", "Prune=yes"])
-async def test_any_word_of_an_object_counts_more_than_its_units(stage: ArgoStage, own: str) -> None:
-    await bring(stage, with_options(own, OLD))
+@pytest.mark.parametrize("object_option", ["Prune=true", "Prune=yes"])
+async def test_the_prune_option_of_an_object_overrides_that_of_its_unit(
+    stage: ArgoStage, object_option: str
+) -> None:
+    await bring(stage, with_options(object_option, OLD))
 
     run = await stage.sync(prunes=True, options=("Prune=false",))
 
@@ -112,7 +114,7 @@ async def test_any_word_of_an_object_counts_more_than_its_units(stage: ArgoStage
 
 @case(17)
 @pytest.mark.parametrize(
-    ("own", "options"),
+    ("object_option", "options"),
     [
         ("Prune=confirm", ()),
         ("Prune=confirm", ("Prune=true",)),
@@ -120,15 +122,15 @@ async def test_any_word_of_an_object_counts_more_than_its_units(stage: ArgoStage
         ("Validate=true", ("Prune=confirm",)),
     ],
 )
-async def test_a_wave_is_held_until_somebody_agrees(
-    stage: ArgoStage, own: str, options: tuple[str, ...]
+async def test_prune_confirm_holds_a_wave_until_the_confirmation(
+    stage: ArgoStage, object_option: str, options: tuple[str, ...]
 ) -> None:
-    await bring(stage, with_options(own, OLD))
+    await bring(stage, with_options(object_option, OLD))
     syncing = await stage.begin_sync(a_service(), prunes=True, options=options)
 
     waiting = await syncing.waits("Unconfirmed")
     await stage.passes(Ms(10 * MINUTE))
-    untouched = await stage.deeds()
+    untouched = await stage.changes()
     await syncing.stops()
     run = await stage.sync(a_service(), prunes=True, options=options, consents=True)
 
@@ -141,11 +143,11 @@ async def test_a_wave_is_held_until_somebody_agrees(
         == []
     )
     assert run.result == "passed"
-    assert await stage.deeds("create", "delete") == ["delete pods/old", "create services/web"]
+    assert await stage.changes("create", "delete") == ["delete pods/old", "create services/web"]
 
 
 @case(17)
-async def test_a_wave_goes_on_when_what_it_asks_about_is_gone(stage: ArgoStage) -> None:
+async def test_prune_confirm_ends_when_the_object_is_gone(stage: ArgoStage) -> None:
     await bring(stage, with_options("Prune=confirm", OLD))
     syncing = await stage.begin_sync(a_service(), prunes=True)
     await syncing.waits("Unconfirmed")
@@ -164,7 +166,7 @@ async def test_waves_are_pruned_from_the_last_to_the_first(each_stage: ArgoStage
     run = await stage.sync(prunes=True, semantics=AT_ONCE)
 
     assert run.result == "passed"
-    pruned = await stage.deeds("delete")
+    pruned = await stage.changes("delete")
     assert pruned == [f"delete configmaps/w{wave}" for wave in (4, 3, 2, 1, 0)]
 
 
@@ -176,7 +178,7 @@ async def test_waves_are_pruned_from_the_last_to_the_first(each_stage: ArgoStage
         ((-1, 3, 5), (1, 3, 3, 4, 5), {"w1": 5, "w3": 4, "w3b": 4, "w4": 3, "w5": 1}),
     ],
 )
-async def test_what_goes_swaps_waves_and_what_stays_does_not(
+async def test_pruned_objects_swap_waves_and_others_keep_theirs(
     stage: ArgoStage, stays: tuple[int, ...], goes: tuple[int, ...], waves: dict[str, int]
 ) -> None:
     await bring(stage, *things(*goes))
@@ -185,7 +187,7 @@ async def test_what_goes_swaps_waves_and_what_stays_does_not(
 
     assert run.result == "passed"
     assert waves_of(run) == waves
-    written = [item.step.rpartition("/")[2] for item in run.told(EventType.OBJECT_WRITTEN)]
+    written = [item.step.rpartition("/")[2] for item in run.events_of(EventType.OBJECT_WRITTEN)]
     assert written == [str(wave) for wave in stays]
 
 
@@ -193,7 +195,7 @@ async def test_what_goes_swaps_waves_and_what_stays_does_not(
 @pytest.mark.parametrize(
     ("stays", "goes", "last"), [(0, (1, 2, 3, 4), 5), (0, (0,), 1), (2, (1, 7), 8)]
 )
-async def test_a_unit_that_prunes_last_does_so_in_one_wave_behind_everything(
+async def test_prune_last_of_a_unit_prunes_in_one_wave_after_all_others(
     stage: ArgoStage, stays: int, goes: tuple[int, ...], last: int
 ) -> None:
     await bring(stage, *things(*goes))
@@ -205,7 +207,7 @@ async def test_a_unit_that_prunes_last_does_so_in_one_wave_behind_everything(
 
 
 @case(22)
-async def test_one_object_that_is_pruned_last_leaves_the_others_as_they_are(
+async def test_prune_last_of_an_object_does_not_move_other_objects(
     stage: ArgoStage,
 ) -> None:
     last = things(3, options="PruneLast=true")
@@ -217,7 +219,7 @@ async def test_one_object_that_is_pruned_last_leaves_the_others_as_they_are(
 
 
 @case(23)
-async def test_a_wave_is_pruned_when_what_was_pruned_before_it_is_gone(
+async def test_a_wave_is_pruned_after_the_previously_pruned_objects_are_gone(
     each_stage: ArgoStage,
 ) -> None:
     stage = each_stage
@@ -226,7 +228,7 @@ async def test_a_wave_is_pruned_when_what_was_pruned_before_it_is_gone(
 
     syncing = await stage.begin_sync(prunes=True)
     waiting = await syncing.waits("Deleting")
-    while_held = await stage.deeds("delete")
+    while_held = await stage.changes("delete")
     freed: JsonObject = {"metadata": {"finalizers": None}}
     await stage.client.patch(await stage.ref(second), freed)
     run = await syncing.ends()
@@ -234,11 +236,11 @@ async def test_a_wave_is_pruned_when_what_was_pruned_before_it_is_gone(
     assert waiting.ref == await stage.ref(second)
     assert while_held == ["delete configmaps/w3", "delete configmaps/w2"]
     assert run.result == "passed"
-    assert await stage.deeds("delete") == [*while_held, "delete configmaps/w1"]
+    assert await stage.changes("delete") == [*while_held, "delete configmaps/w1"]
 
 
 @case(24)
-async def test_a_deletion_that_is_refused_fails_the_sync() -> None:
+async def test_a_rejected_deletion_fails_the_sync() -> None:
     refused = CallFault(
         Rejection(Forbidden("not today")), FaultSelector(verbs=("delete",), name="old")
     )
@@ -250,4 +252,4 @@ async def test_a_deletion_that_is_refused_fails_the_sync() -> None:
     assert run.result == "failed"
     assert "not today" in failure(run)
     assert named(run, EventType.OBJECT_REFUSED) == ["old"]
-    assert await stage.deeds() == []
+    assert await stage.changes() == []

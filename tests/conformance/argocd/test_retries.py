@@ -24,7 +24,7 @@ from tidegate.world.messages import Forbidden
 
 
 @case(59)
-async def test_hooks_run_again_when_a_sync_is_tried_again() -> None:
+async def test_hooks_run_again_in_a_retry() -> None:
     busy = CallFault(
         Rejection(Forbidden("not now")), FaultSelector(name="settings"), Frequency(times=1)
     )
@@ -36,8 +36,8 @@ async def test_hooks_run_again_when_a_sync_is_tried_again() -> None:
     run = await syncing.ends()
 
     assert run.result == "passed"
-    assert [event.reason for event in run.told(EventType.RETRY_SCHEDULED)] == ["Forbidden"]
-    assert await stage.deeds("create", "delete") == [
+    assert [event.reason for event in run.events_of(EventType.RETRY_SCHEDULED)] == ["Forbidden"]
+    assert await stage.changes("create", "delete") == [
         "create pods/hook",
         "delete pods/hook",
         "create pods/hook",
@@ -46,7 +46,7 @@ async def test_hooks_run_again_when_a_sync_is_tried_again() -> None:
 
 
 @case(59)
-async def test_a_hook_that_failed_has_another_chance(stage: ArgoStage) -> None:
+async def test_a_failed_hook_runs_again_in_a_retry(stage: ArgoStage) -> None:
     hook = a_hook("PreSync", a_pod("hook"))
 
     syncing = await stage.begin_sync(hook, make_config_map(), semantics=ARGOCD)
@@ -54,14 +54,14 @@ async def test_a_hook_that_failed_has_another_chance(stage: ArgoStage) -> None:
     run = await syncing.ends()
 
     assert run.result == "passed"
-    assert [event.step for event in run.told(EventType.RETRY_SCHEDULED)] == [
+    assert [event.step for event in run.events_of(EventType.RETRY_SCHEDULED)] == [
         f"{stage.namespace}/presync/0"
     ]
-    assert await stage.lives(make_config_map())
+    assert await stage.exists(make_config_map())
 
 
 @case(59)
-async def test_a_sync_is_tried_again_after_its_pauses_and_only_as_often_as_it_may_be() -> None:
+async def test_a_sync_is_retried_with_backoff_up_to_its_limit() -> None:
     busy = CallFault(Rejection(Forbidden("never")), FaultSelector(name="settings"), Frequency())
     stage = await open_stage(Sandbox(faults=(busy,)))
     retry = structs.replace(
@@ -71,14 +71,14 @@ async def test_a_sync_is_tried_again_after_its_pauses_and_only_as_often_as_it_ma
 
     run = await stage.sync(make_config_map(), semantics=rules)
 
-    planned = run.told(EventType.RETRY_SCHEDULED)
+    planned = run.events_of(EventType.RETRY_SCHEDULED)
     assert run.result == "failed"
     assert [(item.until - item.at) // SECOND for item in planned] == [4, 6, 6]
-    assert not await stage.lives(make_config_map())
+    assert not await stage.exists(make_config_map())
 
 
 @case(59)
-async def test_a_sync_that_is_stopped_while_it_waits_is_not_tried_again() -> None:
+async def test_a_sync_terminated_during_its_backoff_is_not_retried() -> None:
     busy = CallFault(
         Rejection(Forbidden("not now")), FaultSelector(name="settings"), Frequency(times=1)
     )
@@ -86,45 +86,45 @@ async def test_a_sync_that_is_stopped_while_it_waits_is_not_tried_again() -> Non
 
     syncing = await stage.begin_sync(make_config_map(), semantics=ARGOCD)
     await stage.passes(Ms(5 * SECOND))
-    before = await stage.lives(make_config_map())
+    before = await stage.exists(make_config_map())
     await syncing.stops()
     run = await syncing.ends()
 
     assert not before, "its pause is ten seconds: the duration, times the factor"
     assert run.result == "stopped"
-    assert len(run.told(EventType.RETRY_SCHEDULED)) == 1
-    assert not await stage.lives(make_config_map())
+    assert len(run.events_of(EventType.RETRY_SCHEDULED)) == 1
+    assert not await stage.exists(make_config_map())
 
 
 @case(59)
 @pytest.mark.parametrize("limit", [1, 1_000])
-async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit: int) -> None:
+async def test_a_retry_with_refresh_uses_a_newer_commit(limit: int) -> None:
     busy = CallFault(Rejection(Forbidden("never")), FaultSelector(name="settings"), Frequency())
     stage = await open_stage(Sandbox(faults=(busy,)))
     retry = structs.replace(
         ARGOCD.retry, limit=limit, backoff=Ms(4 * SECOND), uses_current_revision=True
     )
     rules = structs.replace(ARGOCD, retry=retry)
-    mended = await stage.planned(make_config_map("mended"), semantics=rules)
+    fixed = await stage.planned(make_config_map("mended"), semantics=rules)
     request: list[Ms] = []
 
     def commits(_: Refresh) -> None:
         request.append(stage.world.now())
-        syncing.goes_on_with(mended)
+        syncing.goes_on_with(fixed)
 
     broken = await stage.planned(make_config_map(), semantics=rules)
-    syncing = stage.start(broken, commits)
+    syncing = stage.start_plan(broken, commits)
     run = await syncing.ends()
 
-    (planned,) = run.told(EventType.RETRY_SCHEDULED)
+    (planned,) = run.events_of(EventType.RETRY_SCHEDULED)
     assert run.result == "passed"
     assert request == [planned.until], "its pause is over"
-    assert await stage.lives(make_config_map("mended"))
-    assert not await stage.lives(make_config_map())
+    assert await stage.exists(make_config_map("mended"))
+    assert not await stage.exists(make_config_map())
 
 
 @case(59)
-async def test_where_nothing_is_committed_a_retry_stays_with_what_it_has() -> None:
+async def test_a_retry_without_a_newer_commit_uses_the_same_revision() -> None:
     busy = CallFault(
         Rejection(Forbidden("not now")), FaultSelector(name="settings"), Frequency(times=1)
     )
@@ -134,14 +134,12 @@ async def test_where_nothing_is_committed_a_retry_stays_with_what_it_has() -> No
     run = await stage.sync(make_config_map(), semantics=rules)
 
     assert run.result == "passed"
-    assert len(run.told(EventType.RETRY_SCHEDULED)) == 1
+    assert len(run.events_of(EventType.RETRY_SCHEDULED)) == 1
 
 
 @case(59)
 @pytest.mark.parametrize("engine", ["argocd", "tidegate"])
-def test_each_application_has_retries_of_its_own_and_children_too(
-    tmp_path: Path, engine: str
-) -> None:
+def test_each_application_has_its_own_retries(tmp_path: Path, engine: str) -> None:
     repository = Repository(tmp_path / "repo")
     repository.put("bootstrap/root.yaml", application("root", "apps", into="argocd"))
     for name, limit, duration in (("web", 2, "30"), ("db", 1, "10s")):

@@ -19,7 +19,9 @@ return hs
 
 
 @case(9)
-def test_what_a_script_calls_degraded_fails_the_sync_until_it_is_mended(tmp_path: Path) -> None:
+def test_an_object_that_a_script_calls_degraded_fails_the_sync_until_it_is_fixed(
+    tmp_path: Path,
+) -> None:
     repository = Repository(tmp_path)
     rules: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "data": {RULE: SCRIPT}}
     repository.put("argocd/cm.yaml", {**rules, "metadata": named("argocd-cm", "argocd")})
@@ -29,10 +31,10 @@ def test_what_a_script_calls_degraded_fails_the_sync_until_it_is_mended(tmp_path
 
     failed = tidegate("simulate", repository.root, "-o", "json")
     repository.put("web/all.yaml", namespace("shop"), setting("cm-1", wave=1), second)
-    mended = tidegate("simulate", repository.root, "-o", "json")
+    fixed = tidegate("simulate", repository.root, "-o", "json")
 
     assert failed.returncode == 4
     assert "it leads nowhere" in failed.stdout
     assert written(failed) == {"shop", "cm-1"}
-    assert mended.returncode == 0, mended.stderr
-    assert written(mended) == {"shop", "cm-1", "cm-2"}
+    assert fixed.returncode == 0, fixed.stderr
+    assert written(fixed) == {"shop", "cm-1", "cm-2"}

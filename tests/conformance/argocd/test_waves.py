@@ -34,21 +34,21 @@ async def test_a_service_is_written_before_a_pod_of_its_wave(stage: ArgoStage) -
     run = await stage.sync(a_pod(), a_service())
 
     assert run.result == "passed"
-    assert await stage.deeds() == ["create services/web", "create pods/web"]
+    assert await stage.changes() == ["create services/web", "create pods/web"]
 
 
 @case(2)
-async def test_phase_wave_kind_and_name_make_the_order(each_stage: ArgoStage) -> None:
+async def test_objects_are_ordered_by_phase_wave_kind_and_name(each_stage: ArgoStage) -> None:
     stage = each_stage
     volume = a_volume(stage.namespace)
     before, after = a_hook("PreSync", a_pod("before")), a_hook("PostSync", a_pod("after"))
     rescue = a_hook("SyncFail", a_pod("rescue"))
     web = a_server_pod("web")
-    early, late = in_wave(-1, make_config_map("early")), in_wave(1, make_config_map("late"))
+    early, later = in_wave(-1, make_config_map("early")), in_wave(1, make_config_map("late"))
     unranked = (a_lease("b"), a_pod_template("a"))
 
     syncing = await stage.begin_sync(
-        rescue, after, late, *unranked, web, a_service(), volume, make_config_map(), early, before
+        rescue, after, later, *unranked, web, a_service(), volume, make_config_map(), early, before
     )
     await stage.becomes(before, succeeded())
     await stage.becomes(web, running())
@@ -56,7 +56,7 @@ async def test_phase_wave_kind_and_name_make_the_order(each_stage: ArgoStage) ->
     await stage.becomes(rescue, succeeded())
 
     assert (await syncing.ends()).result == "failed"
-    assert await stage.deeds("create") == [
+    assert await stage.changes("create") == [
         "create pods/before",
         "create configmaps/early",
         "create configmaps/settings",
@@ -72,13 +72,13 @@ async def test_phase_wave_kind_and_name_make_the_order(each_stage: ArgoStage) ->
 
 
 @case(3)
-async def test_a_namespace_is_written_before_what_has_no_rank(stage: ArgoStage) -> None:
+async def test_a_namespace_is_written_before_kinds_without_a_rank(stage: ArgoStage) -> None:
     place = make_object("v1 Namespace", "zoo", namespace="")
 
     run = await stage.sync(a_lease("a"), place)
 
     assert run.result == "passed"
-    assert await stage.deeds() == ["create namespaces/zoo", "create leases/a"]
+    assert await stage.changes() == ["create namespaces/zoo", "create leases/a"]
 
 
 @case(4)
@@ -100,7 +100,7 @@ async def test_namespaces_move_before_the_hooks_that_need_them(stage: ArgoStage)
     run = await syncing.ends()
     assert run.result == "passed"
     assert list(run.states) == [f"{stage.namespace}/presync/0"]
-    assert await stage.deeds("create") == [
+    assert await stage.changes("create") == [
         "create namespaces/place-1",
         "create jobs/job-1",
         "create namespaces/place-2",
@@ -109,7 +109,7 @@ async def test_namespaces_move_before_the_hooks_that_need_them(stage: ArgoStage)
 
 
 @case(5)
-async def test_a_definition_moves_before_the_hook_of_its_kind(each_stage: ArgoStage) -> None:
+async def test_a_crd_moves_before_the_hook_of_its_kind(each_stage: ArgoStage) -> None:
     stage = each_stage
     group = f"{stage.namespace}.example.org"
     hook = a_hook("PreSync", a_gate(group))
@@ -118,7 +118,7 @@ async def test_a_definition_moves_before_the_hook_of_its_kind(each_stage: ArgoSt
 
     assert run.result == "passed"
     assert list(run.states) == [f"{stage.namespace}/presync/0", f"{stage.namespace}/sync/0"]
-    assert await stage.deeds("create") == [
+    assert await stage.changes("create") == [
         f"create customresourcedefinitions/gates.{group}",
         "create gates/north",
         "create configmaps/settings",
@@ -126,7 +126,7 @@ async def test_a_definition_moves_before_the_hook_of_its_kind(each_stage: ArgoSt
 
 
 @case(6)
-async def test_a_wave_waits_for_the_one_before_and_the_last_for_nothing(
+async def test_a_wave_waits_for_the_previous_one_and_the_last_wave_is_not_awaited(
     each_stage: ArgoStage,
 ) -> None:
     stage = each_stage
@@ -134,7 +134,7 @@ async def test_a_wave_waits_for_the_one_before_and_the_last_for_nothing(
 
     syncing = await stage.begin_sync(first, last)
     waiting = await syncing.waits_for("first")
-    before = await stage.deeds()
+    before = await stage.changes()
     await stage.says(first, addressed())
     run = await syncing.ends()
 
@@ -142,24 +142,26 @@ async def test_a_wave_waits_for_the_one_before_and_the_last_for_nothing(
     assert before == ["create services/first"]
     assert run.result == "passed"
     assert named(run, EventType.GATE_WAITING) == ["first"]
-    assert await stage.deeds("create") == ["create services/first", "create services/last"]
+    assert await stage.changes("create") == ["create services/first", "create services/last"]
 
 
 @case(7)
-async def test_there_is_a_pause_between_waves_and_none_behind_the_last(stage: ArgoStage) -> None:
+async def test_there_is_a_delay_between_waves_and_none_after_the_last(stage: ArgoStage) -> None:
     early, main = in_wave(-1, make_config_map("early")), make_config_map("main")
     hook = a_hook("PostSync", make_config_map("hook"))
 
     run = await stage.sync(early, main, hook)
 
-    wrote = {event.ref.name: event.at for event in run.told(EventType.OBJECT_WRITTEN) if event.ref}
+    wrote = {
+        event.ref.name: event.at for event in run.events_of(EventType.OBJECT_WRITTEN) if event.ref
+    }
     assert wrote["main"] >= wrote["early"] + ARGOCD.pause
     assert wrote["hook"] >= wrote["main"] + ARGOCD.pause
     assert run.events[-1].at < wrote["hook"] + ARGOCD.pause
 
 
 @case(9)
-async def test_a_degraded_wave_keeps_the_next_from_being_written(stage: ArgoStage) -> None:
+async def test_a_degraded_wave_prevents_the_next_one(stage: ArgoStage) -> None:
     first, second = in_wave(1, make_deployment("first")), in_wave(2, make_deployment("second"))
     syncing = await stage.begin_sync(first, second)
     await stage.becomes(first, stuck(1))
@@ -168,27 +170,27 @@ async def test_a_degraded_wave_keeps_the_next_from_being_written(stage: ArgoStag
 
     assert run.result == "failed"
     assert "Deployment" in failure(run)
-    assert await stage.deeds("create") == ["create deployments/first"]
+    assert await stage.changes("create") == ["create deployments/first"]
 
 
 @case(9)
-async def test_what_failed_is_synced_when_it_is_mended(stage: ArgoStage) -> None:
+async def test_a_fixed_wave_is_synced_after_a_failure(stage: ArgoStage) -> None:
     first, second = in_wave(1, make_deployment("first")), in_wave(2, make_deployment("second"))
     failing = await stage.begin_sync(first, second)
     await stage.becomes(first, stuck(1))
     await failing.ends()
 
-    mended = in_wave(1, make_deployment("first", image="app:2"))
-    syncing = await stage.begin_sync(mended, second)
+    fixed = in_wave(1, make_deployment("first", image="app:2"))
+    syncing = await stage.begin_sync(fixed, second)
     await syncing.waits_for("first")
     await stage.says(first, ready(2))
 
     assert (await syncing.ends()).result == "passed"
-    assert await stage.lives(second)
+    assert await stage.exists(second)
 
 
 @case(10)
-async def test_the_only_wave_is_not_waited_for_however_it_fares(stage: ArgoStage) -> None:
+async def test_a_single_wave_is_not_awaited(stage: ArgoStage) -> None:
     web = make_deployment()
 
     first = await stage.sync(web)
@@ -197,11 +199,11 @@ async def test_the_only_wave_is_not_waited_for_however_it_fares(stage: ArgoStage
 
     assert (first.result, second.result) == ("passed", "passed")
     assert _waited(first, second) == []
-    assert await stage.deeds("create", "change") == ["create deployments/web"]
+    assert await stage.changes("create", "change") == ["create deployments/web"]
 
 
 @case(11)
-async def test_what_vanishes_while_it_is_waited_for_fails_the_sync(stage: ArgoStage) -> None:
+async def test_an_object_that_disappears_while_awaited_fails_the_sync(stage: ArgoStage) -> None:
     web, behind = in_wave(1, a_server_pod()), in_wave(2, make_config_map("behind"))
     syncing = await stage.begin_sync(web, behind)
     await syncing.waits_for("web")
@@ -210,12 +212,12 @@ async def test_what_vanishes_while_it_is_waited_for_fails_the_sync(stage: ArgoSt
     run = await syncing.ends()
 
     assert run.result == "failed"
-    assert [event.reason for event in run.told(EventType.STEP_FAILED)] == ["Missing"]
-    assert not await stage.lives(behind)
+    assert [event.reason for event in run.events_of(EventType.STEP_FAILED)] == ["Missing"]
+    assert not await stage.exists(behind)
 
 
 @case(12)
-async def test_what_no_watch_has_told_of_is_waited_for_and_not_missing() -> None:
+async def test_an_object_that_no_watch_has_reported_is_awaited_and_not_missing() -> None:
     silent = CallFault(StreamSilence(MINUTE), FaultSelector(verbs=("watch",), kind="Pod"))
     stage = await open_stage(Sandbox(faults=(silent,)))
     web, behind = in_wave(1, a_server_pod()), in_wave(2, make_config_map("behind"))
@@ -228,7 +230,7 @@ async def test_what_no_watch_has_told_of_is_waited_for_and_not_missing() -> None
 
     assert not any(event.type is EventType.STEP_FAILED for event in before)
     assert run.result == "passed"
-    assert await stage.deeds("create") == ["create pods/web", "create configmaps/behind"]
+    assert await stage.changes("create") == ["create pods/web", "create configmaps/behind"]
 
 
 def _waited(*runs: Run) -> list[str]:

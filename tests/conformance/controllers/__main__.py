@@ -25,15 +25,15 @@ AT_ONCE = 12
 async def listen(case: Case, number: int, kubeconfig: Path, turns: asyncio.Semaphore) -> Trace:
     """Run one case once, in a namespace of its own."""
     async with turns, real_world(kubeconfig=kubeconfig) as world:
-        exchange = Dispatcher(ResilientWorld(world))
+        dispatcher = Dispatcher(ResilientWorld(world))
         namespace = f"trace-{number}-{case.name}"[:63].rstrip("-")
         body: JsonObject = {
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {"name": namespace},
         }
-        require_live(await ClusterClient(exchange).apply(body))
-        return await trace(case, ClusterClient(exchange, namespace=namespace))
+        require_live(await ClusterClient(dispatcher).apply(body))
+        return await trace(case, ClusterClient(dispatcher, namespace=namespace))
 
 
 async def record(case: Case, kubeconfig: Path, turns: asyncio.Semaphore) -> None:

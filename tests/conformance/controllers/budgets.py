@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tests.conformance.controllers.claims import counts, rolled_out, says
-from tests.support.trace_case import Apply, Case, Deed, Pause, Until, Watched
+from tests.support.trace_case import Action, Apply, Case, Pause, Until, WatchedObject
 from tests.support.trace_workloads import WEB, a_template, a_workload, scale
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.external_status import AUTOSCALER
 from tidegate.sandbox.controllers.selectors import DISRUPTION_BUDGET
 
-SPARE = Watched(DISRUPTION_BUDGET, "spare")
-SCALER = Watched(AUTOSCALER, "scaler")
+SPARE = WatchedObject(DISRUPTION_BUDGET, "spare")
+SCALER = WatchedObject(AUTOSCALER, "scaler")
 
 
 def a_budget(**spec: Json) -> Apply:
@@ -37,8 +37,8 @@ def a_scaler() -> Apply:
     return Apply(body)
 
 
-def _case(name: str, *deeds: Deed) -> Case:
-    return Case(f"budget-{name}", (SPARE, WEB), deeds)
+def _case(name: str, *actions: Action) -> Case:
+    return Case(f"budget-{name}", (SPARE, WEB), actions)
 
 
 BUDGETS = (

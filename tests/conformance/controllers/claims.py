@@ -24,12 +24,12 @@ def says(condition: str, reason: str, *, observed: bool = True) -> Claim:
     return holds
 
 
-def counts(**wanted: int) -> Claim:
+def counts(**counts_by_field: int) -> Claim:
     """These counts, said of the newest generation; one that is left out is 0."""
 
     def holds(body: JsonObject) -> bool:
         status = get_mapping(body, "status")
-        given = all(get_int(status, name) == count for name, count in wanted.items())
+        given = all(get_int(status, name) == count for name, count in counts_by_field.items())
         return given and is_observed(body)
 
     return holds

@@ -1,7 +1,7 @@
 """When two traces are the same.
 
 Real controllers do several steps in one look when they are slow. So two traces of an object are the
-same when, between two deeds of the case (that is, as long as the generation is the same):
+same when, between two actions of the case (that is, as long as the generation is the same):
 
 * each condition takes the same statuses and reasons, in the same order;
 * the generation that was observed, and the revisions, change in the same order;

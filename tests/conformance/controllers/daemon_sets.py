@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.conformance.controllers.claims import counts
-from tests.support.trace_case import Case, Deed, Pause, Until
+from tests.support.trace_case import Action, Case, Pause, Until
 from tests.support.trace_workloads import AGENT, a_template, a_workload
 from tidegate.model.times import SECOND, Ms
 
@@ -13,8 +13,8 @@ READY = Until(
 )
 
 
-def _case(name: str, *deeds: Deed) -> Case:
-    return Case(f"daemon-set-{name}", (AGENT,), deeds)
+def _case(name: str, *actions: Action) -> Case:
+    return Case(f"daemon-set-{name}", (AGENT,), actions)
 
 
 DAEMON_SETS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.conformance.controllers.claims import counts, rolled_out, says
-from tests.support.trace_case import Case, Change, Deed, Gone, Pause, Remove, Until
+from tests.support.trace_case import Action, Case, Change, Pause, Remove, Until, UntilGone
 from tests.support.trace_workloads import (
     WEB,
     a_template,
@@ -21,8 +21,8 @@ THIRD_IMAGE = a_template(image="app:3")
 NEVER_READY = a_template(image="app:2", outcome="never")
 
 
-def _case(name: str, *deeds: Deed) -> Case:
-    return Case(f"deployment-{name}", (WEB,), deeds)
+def _case(name: str, *actions: Action) -> Case:
+    return Case(f"deployment-{name}", (WEB,), actions)
 
 
 DEPLOYMENTS = (
@@ -133,5 +133,5 @@ DEPLOYMENTS = (
         a_workload(WEB, replicas=2, template=SECOND_IMAGE),
         COMPLETE,
     ),
-    _case("is-deleted", a_workload(WEB, replicas=2), COMPLETE, Remove(WEB), Gone(WEB)),
+    _case("is-deleted", a_workload(WEB, replicas=2), COMPLETE, Remove(WEB), UntilGone(WEB)),
 )

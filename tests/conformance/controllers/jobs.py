@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from tests.conformance.controllers.claims import says
-from tests.support.trace_case import Apply, Case, Change, Deed, Gone, Pause, Remove, Until, Watched
+from tests.support.trace_case import (
+    Action,
+    Apply,
+    Case,
+    Change,
+    Pause,
+    Remove,
+    Until,
+    UntilGone,
+    WatchedObject,
+)
 from tests.support.trace_workloads import a_template
 from tidegate.model.k8s.json_fields import get_int, get_mapping
+from tidegate.model.k8s.kinds import JOB
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import SECOND, Ms
-from tidegate.sandbox.kinds import JOB
 
-LOAD = Watched(JOB, "load")
+LOAD = WatchedObject(JOB, "load")
 PASSED = Until(LOAD, says("Complete", "CompletionsReached", observed=False))
 
 
@@ -44,8 +54,8 @@ def suspend(*, suspended: bool) -> Change:
     return Change(LOAD, {"spec": {"suspend": suspended}})
 
 
-def _case(name: str, *deeds: Deed) -> Case:
-    return Case(f"job-{name}", (LOAD,), deeds)
+def _case(name: str, *actions: Action) -> Case:
+    return Case(f"job-{name}", (LOAD,), actions)
 
 
 def on_exit(action: str, *codes: int) -> Json:
@@ -104,7 +114,7 @@ JOBS = (
         ),
         Until(LOAD, says("Complete", "SuccessPolicy", observed=False)),
     ),
-    _case("is-removed-after-a-while", a_job(ttlSecondsAfterFinished=3), PASSED, Gone(LOAD)),
+    _case("is-removed-after-a-while", a_job(ttlSecondsAfterFinished=3), PASSED, UntilGone(LOAD)),
     _case(
         "is-suspended-and-resumed",
         a_job(run_for="5s"),
@@ -148,5 +158,5 @@ JOBS = (
         running(1),
         Pause(Ms(2 * SECOND)),
     ),
-    _case("is-deleted", a_job(outcome="hang"), running(1), Remove(LOAD), Gone(LOAD)),
+    _case("is-deleted", a_job(outcome="hang"), running(1), Remove(LOAD), UntilGone(LOAD)),
 )

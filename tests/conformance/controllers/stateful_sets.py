@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tests.conformance.controllers.claims import counts, updated
-from tests.support.trace_case import Case, Change, Deed, Pause, Remove, Until, Watched
+from tests.support.trace_case import Action, Case, Change, Pause, Remove, Until, WatchedObject
 from tests.support.trace_workloads import DB, a_template, a_workload, scale
+from tidegate.model.k8s.kinds import POD
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import SECOND, Ms
-from tidegate.sandbox.kinds import POD
 
 READY = Until(DB, updated)
 SECOND_IMAGE = a_template(image="app:2")
@@ -17,8 +17,8 @@ DISK: Json = {
 }
 
 
-def _case(name: str, *deeds: Deed) -> Case:
-    return Case(f"stateful-set-{name}", (DB,), deeds)
+def _case(name: str, *actions: Action) -> Case:
+    return Case(f"stateful-set-{name}", (DB,), actions)
 
 
 def _strategy(kind: str, partition: int | None = None) -> Json:
@@ -57,7 +57,7 @@ STATEFUL_SETS = (
         Until(DB, counts(readyReplicas=2, currentReplicas=2)),
         a_workload(DB, replicas=2, updateStrategy=_strategy("OnDelete"), template=SECOND_IMAGE),
         Pause(Ms(2 * SECOND)),
-        Remove(Watched(POD, "db-0")),
+        Remove(WatchedObject(POD, "db-0")),
         Until(DB, counts(readyReplicas=2, currentReplicas=1, updatedReplicas=1)),
     ),
     _case(

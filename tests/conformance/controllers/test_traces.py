@@ -16,7 +16,7 @@ from tests.support.trace_simulation import simulated
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-async def test_a_trace_is_one_that_was_recorded(case: Case) -> None:
+async def test_the_sandbox_produces_a_recorded_trace(case: Case) -> None:
     recorded = [summary_of(trace) for trace in read_traces(case)]
 
     summary = summary_of(await simulated(case))
@@ -33,7 +33,7 @@ def test_every_recorded_trace_has_a_case() -> None:
     assert recorded == known
 
 
-async def test_the_same_case_is_told_the_same_twice() -> None:
+async def test_a_case_produces_the_same_trace_twice() -> None:
     case = next(case_ for case_ in CASES if case_.name == "deployment-rolls-to-a-new-image")
 
     first, second = await simulated(case), await simulated(case)

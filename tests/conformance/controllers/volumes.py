@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from plane.groundwork import STORAGE_CLASS
-from tests.support.trace_case import Apply, Case, Claim, Deed, Gone, Pause, Remove, Until, Watched
+from tests.support.trace_case import (
+    Action,
+    Apply,
+    Case,
+    Claim,
+    Pause,
+    Remove,
+    Until,
+    UntilGone,
+    WatchedObject,
+)
 from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.kinds import CLAIM
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import SECOND, Ms
-from tidegate.sandbox.kinds import CLAIM
 
-DISK = Watched(CLAIM, "disk")
+DISK = WatchedObject(CLAIM, "disk")
 
 
 def a_claim(**spec: Json) -> Apply:
@@ -73,8 +83,8 @@ def is_in(phase: str) -> Claim:
     return lambda body: get_text(body, "status", "phase") == phase
 
 
-def _case(name: str, *deeds: Deed) -> Case:
-    return Case(f"claim-{name}", (DISK,), deeds)
+def _case(name: str, *actions: Action) -> Case:
+    return Case(f"claim-{name}", (DISK,), actions)
 
 
 PENDING = (Until(DISK, is_in("Pending")), Pause(Ms(2 * SECOND)))
@@ -111,6 +121,6 @@ VOLUMES = (
         a_claim(storageClassName="soon-over"),
         BOUND,
         Remove(DISK),
-        Gone(DISK),
+        UntilGone(DISK),
     ),
 )

@@ -22,7 +22,7 @@ from tests.conformance.argocd.stage import ArgoStage
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import ACCOUNT, a_namespace, an_object
 from tests.support.rollout_runs import Run
-from tests.support.rollout_stage import Rolling
+from tests.support.rollout_stage import RunningRollout
 from tests.support.write_records import Record, StoreRecord
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.dialect.manifests import parse_all_manifests
@@ -115,8 +115,8 @@ class FluxStage(ArgoStage):
 
     async def begin_reconcile(
         self, *bodies: JsonObject, rules: Semantics = FLUX, **spec: Json
-    ) -> Rolling:
-        rolling = self.start(await self.wants(*bodies, rules=rules, policy=None, **spec))
+    ) -> RunningRollout:
+        rolling = self.start_plan(await self.wants(*bodies, rules=rules, policy=None, **spec))
         rolling.patience = LONG
         return rolling
 

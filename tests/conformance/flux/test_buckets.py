@@ -40,7 +40,7 @@ LOGIN: JsonObject = {
 }
 
 
-async def test_files_of_a_bucket_are_had_with_the_login_that_its_secret_has(
+async def test_files_of_a_bucket_are_fetched_with_the_credentials_of_its_secret(
     layers: Layers,
 ) -> None:
     server = BucketServer(key="ann")
@@ -74,7 +74,7 @@ async def test_files_of_a_bucket_are_had_with_the_login_that_its_secret_has(
 
 
 @case(3)
-async def test_a_missing_download_is_reported_and_fetched_when_it_is_back(
+async def test_a_failed_download_is_reported_and_repeated(
     layers: Layers,
 ) -> None:
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
@@ -94,7 +94,7 @@ async def test_a_missing_download_is_reported_and_fetched_when_it_is_back(
     assert back.returncode == 0, back.stderr
 
 
-def test_a_bucket_that_cannot_be_fetched_is_reported_with_its_units_and_a_directory_will_do(
+def test_an_unreachable_bucket_is_reported_and_can_be_mapped_to_a_directory(
     layers: Layers,
 ) -> None:
     elsewhere = Layers(layers.root.parent / "objects")

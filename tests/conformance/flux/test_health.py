@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.conformance.argocd.stage import named
 from tests.conformance.flux.stage import FluxStage, case
-from tests.conformance.flux.test_applying import setting
+from tests.conformance.flux.test_apply import setting
 from tests.support.builders import make_deployment, make_job
 from tests.support.rollout_statuses import AT
 from tidegate.model.k8s.json_fields import get_mapping
@@ -24,17 +24,17 @@ def seconds(begun: Ms, ended: Ms) -> int:
 
 def stuck() -> JsonObject:
     """A Deployment that has given up."""
-    late: Json = {
+    overdue: Json = {
         "type": "Progressing",
         "status": "False",
         "reason": "ProgressDeadlineExceeded",
         "lastTransitionTime": AT,
     }
-    return {"observedGeneration": 1, "replicas": 1, "conditions": [late]}
+    return {"observedGeneration": 1, "replicas": 1, "conditions": [overdue]}
 
 
 @case(50)
-async def test_what_is_listed_and_not_there_is_waited_for_until_the_timeout_and_then_again(
+async def test_a_missing_object_of_a_health_check_is_awaited_until_the_timeout_and_again(
     flux: FluxStage,
 ) -> None:
     begun = flux.world.now()
@@ -54,7 +54,7 @@ async def test_what_is_listed_and_not_there_is_waited_for_until_the_timeout_and_
 
 
 @case(49)
-async def test_no_timeout_is_shorter_than_half_a_minute(flux: FluxStage) -> None:
+async def test_the_timeout_is_at_least_thirty_seconds(flux: FluxStage) -> None:
     begun = flux.world.now()
     rolling = await flux.begin_reconcile(
         healthChecks=[check(flux, "ConfigMap", "nowhere")], timeout="1s"
@@ -66,7 +66,7 @@ async def test_no_timeout_is_shorter_than_half_a_minute(flux: FluxStage) -> None
 
 
 @case(51)
-async def test_what_has_failed_ends_a_wait_at_once(flux: FluxStage) -> None:
+async def test_a_failed_object_ends_the_wait_at_once(flux: FluxStage) -> None:
     web = make_deployment("web")
     rolling = await flux.begin_reconcile(web, wait=True, timeout="20m")
     begun = flux.world.now()
@@ -79,7 +79,7 @@ async def test_what_has_failed_ends_a_wait_at_once(flux: FluxStage) -> None:
 
 
 @case(52)
-async def test_a_job_is_well_when_it_has_completed_and_one_that_has_failed_ends_the_wait(
+async def test_a_completed_job_is_healthy_and_a_failed_one_ends_the_wait(
     flux: FluxStage,
 ) -> None:
     good, bad = make_job("good"), make_job("bad")
@@ -98,7 +98,7 @@ async def test_a_job_is_well_when_it_has_completed_and_one_that_has_failed_ends_
 
 
 @case(52)
-async def test_a_job_that_has_removed_itself_counts_as_done(flux: FluxStage) -> None:
+async def test_a_job_deleted_by_its_ttl_counts_as_complete(flux: FluxStage) -> None:
     job = make_job("once")
     spec: JsonObject = {**get_mapping(job, "spec"), "ttlSecondsAfterFinished": 0}
     job = {**job, "spec": spec}
@@ -113,7 +113,7 @@ async def test_a_job_that_has_removed_itself_counts_as_done(flux: FluxStage) -> 
 
 
 @case(55)
-async def test_a_unit_that_lists_itself_does_not_wait_for_itself(flux: FluxStage) -> None:
+async def test_a_unit_does_not_await_itself(flux: FluxStage) -> None:
     unit_resource: Json = {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
@@ -126,13 +126,13 @@ async def test_a_unit_that_lists_itself_does_not_wait_for_itself(flux: FluxStage
     assert run.result == "passed"
 
 
-async def test_without_wait_and_checks_nothing_of_the_rest_is_waited_for(flux: FluxStage) -> None:
+async def test_without_wait_and_health_checks_nothing_is_awaited(flux: FluxStage) -> None:
     run = await flux.reconcile(make_deployment("web"))
 
     assert run.result == "passed"
 
 
-async def test_with_checks_only_those_are_waited_for(flux: FluxStage) -> None:
+async def test_only_objects_of_health_checks_are_awaited(flux: FluxStage) -> None:
     web, other = make_deployment("web"), make_deployment("other")
     checks: Json = [check(flux, "Deployment", "other", "apps/v1")]
     rolling = await flux.begin_reconcile(web, other, healthChecks=checks)
@@ -145,7 +145,7 @@ async def test_with_checks_only_those_are_waited_for(flux: FluxStage) -> None:
 
 
 @case(36)
-async def test_definitions_and_classes_have_a_minute_whatever_the_timeout_is(
+async def test_crds_and_classes_have_one_minute_whatever_the_timeout_is(
     flux: FluxStage,
 ) -> None:
     """A class of somebody's own that is not ready holds what comes behind it."""
@@ -167,7 +167,7 @@ async def test_definitions_and_classes_have_a_minute_whatever_the_timeout_is(
     await rolling.stops()
 
     assert seconds(begun, again.at) == 60
-    assert not await flux.lives(setting("rest"))
+    assert not await flux.exists(setting("rest"))
 
 
 def a_class_definition(group: str) -> JsonObject:
@@ -226,14 +226,14 @@ def well() -> JsonObject:
 
 
 @case(11, 12)
-async def test_a_dependency_counts_at_the_new_revision_alone(flux: FluxStage) -> None:
+async def test_a_dependency_is_ready_only_at_the_new_revision(flux: FluxStage) -> None:
     """What was well before says nothing: the second waits until the first is well with its text."""
     first, second = make_deployment("first"), setting("second", a="1")
-    rolling = flux.start(await flux.chain((first,), (second,)))
+    rolling = flux.start_plan(await flux.chain((first,), (second,)))
     await flux.becomes(first, well())
     assert (await rolling.ends()).result == "passed"
 
-    rolling = flux.start(
+    rolling = flux.start_plan(
         await flux.chain((make_deployment("first", image="app:2"),), (setting("second", a="2"),))
     )
     await rolling.waits_for("first")

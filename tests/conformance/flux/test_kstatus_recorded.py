@@ -45,13 +45,13 @@ def differs(verdict: Verdict, result: Answer) -> bool:
     )
 
 
-def test_the_answers_are_those_to_our_questions() -> None:
+def test_the_recorded_answers_belong_to_our_objects() -> None:
     requests, messages = (digest_of(question) for question in ASKED), (digest for digest, _ in TOLD)
 
     assert all(item == other for item, other in zip_longest(requests, messages))
 
 
-def test_every_object_is_judged_as_kstatus_judges_it() -> None:
+def test_our_verdict_equals_that_of_kstatus() -> None:
     differing = (
         f"{number}: {verdict} where kstatus says {result}"
         for number, (question, (_, result)) in enumerate(zip(ASKED, TOLD, strict=True))
@@ -61,7 +61,7 @@ def test_every_object_is_judged_as_kstatus_judges_it() -> None:
     assert next(differing, "") == ""
 
 
-def test_every_verdict_has_a_reason_for_programs() -> None:
+def test_every_verdict_has_a_reason_code() -> None:
     reasons = {our_verdict(question).reason for question in ASKED}
 
     assert {reason for reason in reasons if not re.fullmatch(r"[A-Z][A-Za-z]+", reason)} == set()
@@ -101,11 +101,11 @@ def test_every_verdict_has_a_reason_for_programs() -> None:
         "RevisionMismatch",
     ],
 )
-def test_the_questions_reach_every_rule(reason: str) -> None:
+def test_the_objects_cover_every_rule(reason: str) -> None:
     assert sum(result.reason == reason for _, result in TOLD) >= 3
 
 
-def test_the_questions_reach_every_status() -> None:
+def test_the_objects_cover_every_status() -> None:
     seen = Counter(result.status for _, result in TOLD)
 
     assert {status for status, times in seen.items() if times >= 20} == set(STATUSES)

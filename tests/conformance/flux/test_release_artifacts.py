@@ -10,19 +10,19 @@ from tests.conformance.flux.stage import case, lines_with
 from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.registry import FakeRegistry
 from tests.support.release_artifacts import LAYER, a_chart, release_of_artifact
-from tests.support.releases import CONFIG_MAP, RELEASE, records, release_sandbox, stands
+from tests.support.releases import CONFIG_MAP, RELEASE, records, release_sandbox, revision_statuses
 from tests.support.web_server import listening_beside
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
-    return release_sandbox(tmp_path, monkeypatch, own=True)
+    return release_sandbox(tmp_path, monkeypatch, with_unit_resource=True)
 
 
 @case(64)
 @pytest.mark.parametrize(("tag", "way"), [("1.0.0", "copy"), ("stable", "extract")])
-def test_a_tag_that_moves_is_an_upgrade_though_the_chart_has_the_same_version(
+def test_a_moved_tag_is_an_upgrade_with_the_same_chart_version(
     sandbox: PersistentSandbox, tmp_path: Path, tag: str, way: str
 ) -> None:
     registry = FakeRegistry()
@@ -32,12 +32,12 @@ def test_a_tag_that_moves_is_an_upgrade_though_the_chart_has_the_same_version(
         for _ in range(2):
             done = sandbox.sync(root)
             assert done.code == 0, done.stderr
-        assert stands(sandbox) == [(1, "deployed")]
+        assert revision_statuses(sandbox) == [(1, "deployed")]
         second = registry.push(tag, a_chart("two"), LAYER)
         done = sandbox.sync(root)
 
     assert done.code == 0, done.stderr
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
     builds = [item.removeprefix("sha256:")[:12] for item in (first, second)]
     versions = [f"1.0.0+{build}" for build in builds]
     assert [record.chart for record in records(sandbox)] == [
@@ -60,7 +60,7 @@ def test_a_tag_that_moves_is_an_upgrade_though_the_chart_has_the_same_version(
 
 
 @case(64)
-def test_an_artifact_by_its_digest_is_shown_in_the_version(
+def test_the_digest_of_an_artifact_is_part_of_the_chart_version(
     sandbox: PersistentSandbox, tmp_path: Path
 ) -> None:
     registry = FakeRegistry()
@@ -75,7 +75,7 @@ def test_an_artifact_by_its_digest_is_shown_in_the_version(
 
 
 @case(64)
-def test_a_tag_that_is_another_version_than_the_charts_is_refused(
+def test_a_tag_that_differs_from_the_chart_version_is_rejected(
     sandbox: PersistentSandbox, tmp_path: Path
 ) -> None:
     registry = FakeRegistry()

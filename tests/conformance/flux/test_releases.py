@@ -18,9 +18,9 @@ from tests.support.releases import (
     hook,
     records,
     release_sandbox,
-    stands,
+    revision_statuses,
 )
-from tests.support.tidegate_command import Ran
+from tests.support.tidegate_command import CommandResult
 from tests.support.tidegate_runs import tidegate
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, record_secret
 from tidegate.model.k8s.json_fields import get_text
@@ -42,24 +42,24 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 
 @case(59)
-def test_an_install_that_fails_is_left_failed_and_new_values_are_another_revision(
+def test_a_failed_install_stays_failed_and_new_values_make_a_new_revision(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
     failed = sandbox.sync(shop.root)
     assert failed.code != 0
-    assert stands(sandbox) == [(1, "failed")]
+    assert revision_statuses(sandbox) == [(1, "failed")]
     assert 'Release "web" failed' in get_text(records(sandbox)[0].content, "info", "description")
 
     shop.release(values={"to": "two"})
-    mended = sandbox.sync(shop.root)
+    fixed = sandbox.sync(shop.root)
 
-    assert mended.code == 0, mended.stderr
-    assert stands(sandbox) == [(1, "failed"), (2, "deployed")]
+    assert fixed.code == 0, fixed.stderr
+    assert revision_statuses(sandbox) == [(1, "failed"), (2, "deployed")]
 
 
 @case(61)
-def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
+def test_retry_on_failure_retries_at_its_interval_without_rollback(
     tmp_path: Path, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
@@ -81,7 +81,7 @@ def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
 
 
 @case(61)
-def test_what_failed_as_an_install_is_tried_again_as_an_upgrade_that_is_a_revision_of_its_own(
+def test_a_failed_install_is_retried_as_an_upgrade_with_a_new_revision(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install"))
@@ -91,12 +91,12 @@ def test_what_failed_as_an_install_is_tried_again_as_an_upgrade_that_is_a_revisi
     done = sandbox.sync(shop.root)
 
     assert done.code == 0, done.stderr
-    assert stands(sandbox) == [(1, "failed"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "failed"), (2, "deployed")]
     assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "by") == "2"
 
 
 @case(62)
-def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
+def test_a_release_left_pending_is_unlocked_and_upgraded(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
@@ -109,12 +109,12 @@ def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
     done = sandbox.sync(shop.root)
 
     assert done.code == 0, done.stderr
-    assert stands(sandbox) == [(1, "superseded"), (2, "failed"), (3, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "failed"), (3, "deployed")]
     assert lines_with(done.stderr, "[", "`shop/web`", "`pending-upgrade`")
 
 
 @case(62)
-def test_what_somebody_else_has_released_is_upgraded(
+def test_a_release_of_the_helm_client_is_upgraded(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
@@ -124,11 +124,11 @@ def test_what_somebody_else_has_released_is_upgraded(
     done = sandbox.sync(shop.root)
 
     assert done.code == 0, done.stderr
-    assert stands(sandbox) == [(1, "superseded"), (2, "superseded"), (3, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "superseded"), (3, "deployed")]
 
 
 @case(65)
-def test_other_post_renderers_are_one_upgrade(
+def test_changed_post_renderers_cause_one_upgrade(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
@@ -140,12 +140,12 @@ def test_other_post_renderers_are_one_upgrade(
         done = sandbox.sync(shop.root)
         assert done.code == 0, done.stderr
 
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
     assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "more") == "yes"
 
 
 @case(60)
-def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tries_left(
+def test_a_failed_upgrade_is_rolled_back_and_retried_until_its_retries_are_used(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/before.yaml", hook("before", "pre-rollback"))
@@ -157,7 +157,7 @@ def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tr
     failed = sandbox.sync(shop.root)
 
     assert failed.code != 0
-    assert stands(sandbox) == [
+    assert revision_statuses(sandbox) == [
         (1, "superseded"),
         (2, "failed"),
         (3, "superseded"),
@@ -167,13 +167,13 @@ def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tr
     last = records(sandbox)[-1]
     assert get_text(last.content, "info", "description") == "Rollback to 3"
     assert last.manifest == records(sandbox)[0].manifest
-    assert sandbox.deeds().count("create jobs/before") == 2
+    assert sandbox.changes().count("create jobs/before") == 2
     assert sandbox.all(CONFIG_MAP, "shop").keys() & {"web", "more"} == {"web"}
     assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
 
 
 @case(60)
-def test_an_upgrade_that_has_nothing_to_go_back_to_is_not_tried_again(
+def test_a_failed_upgrade_without_a_successful_release_is_not_retried(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
@@ -183,11 +183,11 @@ def test_an_upgrade_that_has_nothing_to_go_back_to_is_not_tried_again(
     failed = sandbox.sync(shop.root)
 
     assert failed.code != 0
-    assert stands(sandbox) == [(1, "failed"), (2, "failed")]
+    assert revision_statuses(sandbox) == [(1, "failed"), (2, "failed")]
 
 
 @case(60)
-def test_what_was_rolled_back_to_is_not_released_again_when_git_goes_back_to_it(
+def test_a_revert_in_git_after_a_rollback_makes_no_new_revision(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
@@ -195,18 +195,18 @@ def test_what_was_rolled_back_to_is_not_released_again_when_git_goes_back_to_it(
     remediation: JsonObject = {"remediateLastFailure": True}
     shop.release(upgrade={"remediation": remediation})
     assert sandbox.sync(shop.root).code != 0
-    before = stands(sandbox)
+    before = revision_statuses(sandbox)
     assert before == [(1, "superseded"), (2, "failed"), (3, "deployed")]
 
     shop.drop("templates/hook.yaml")
     back = sandbox.sync(shop.root)
 
     assert back.code == 0, back.stderr
-    assert stands(sandbox) == before
+    assert revision_statuses(sandbox) == before
 
 
 @case(60)
-def test_an_install_that_fails_is_uninstalled_before_each_further_try(
+def test_a_failed_install_is_uninstalled_before_each_retry(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install"))
@@ -218,12 +218,12 @@ def test_an_install_that_fails_is_uninstalled_before_each_further_try(
     assert failed.code != 0
     written = events_of(failed, "object.written")
     assert [event["name"] for event in written if event["kind"] == "Job"].count("goodbye") == 1
-    assert stands(sandbox) == [(1, "failed")]
+    assert revision_statuses(sandbox) == [(1, "failed")]
     assert "web" in sandbox.all(CONFIG_MAP, "shop")
 
 
 @case(60)
-def test_the_last_failure_of_an_install_is_uninstalled_where_the_release_says_so(
+def test_remediate_last_failure_uninstalls_after_the_last_failed_install(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install"))
@@ -231,12 +231,12 @@ def test_the_last_failure_of_an_install_is_uninstalled_where_the_release_says_so
 
     assert sandbox.sync(shop.root).code != 0
 
-    assert stands(sandbox) == []
+    assert revision_statuses(sandbox) == []
     assert "web" not in sandbox.all(CONFIG_MAP, "shop")
 
 
 @case(60)
-def test_an_upgrade_that_fails_can_be_uninstalled(
+def test_a_failed_upgrade_can_be_uninstalled(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
@@ -246,13 +246,13 @@ def test_an_upgrade_that_fails_can_be_uninstalled(
 
     assert sandbox.sync(shop.root).code != 0
 
-    assert stands(sandbox) == []
+    assert revision_statuses(sandbox) == []
     assert not sandbox.all(CONFIG_MAP, "shop").keys() & {"web"}
 
 
 @case(60)
 @pytest.mark.parametrize("turns", [16, 30])
-def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
+def test_a_process_killed_between_retries_leaves_no_lock(
     sandbox: PersistentSandbox, shop: ChartRepository, turns: int
 ) -> None:
     """Somewhere in the upgrade, or in the rollback; all that fails is rolled back all the same."""
@@ -264,7 +264,7 @@ def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
 
     assert sandbox.sync(shop.root).code != 0
 
-    result = stands(sandbox)
+    result = revision_statuses(sandbox)
     assert [number for number, _ in result] == [*range(1, len(result) + 1)]
     assert result[-1][1] == "deployed"
     assert [status for _, status in result].count("deployed") == 1
@@ -272,7 +272,7 @@ def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
 
 
 @case(60)
-def test_hooks_of_a_rollback_go_by_their_own_ends(
+def test_hooks_of_a_rollback_follow_their_delete_policies(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """The hook of the upgrade fails and goes; that of the rollback is well, and goes as well."""
@@ -285,11 +285,11 @@ def test_hooks_of_a_rollback_go_by_their_own_ends(
     failed = sandbox.sync(shop.root)
 
     assert failed.code != 0
-    assert stands(sandbox)[-1] == (3, "deployed")
+    assert revision_statuses(sandbox)[-1] == (3, "deployed")
     assert {*sandbox.all(JOB, "shop")} == {"kept"}
 
 
-def events_of(ran: Ran, kind: str) -> list[dict[str, str]]:
+def events_of(ran: CommandResult, kind: str) -> list[dict[str, str]]:
     """The events of a kind that a run with `-o json` printed."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     return [event for event in events if event["event"] == kind]
@@ -303,7 +303,7 @@ def drift(sandbox: PersistentSandbox) -> None:
 
 @case(63)
 @pytest.mark.parametrize("mode", ["enabled", "warn", "disabled", ""])
-def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_else_left(
+def test_drift_is_corrected_only_with_drift_detection(
     sandbox: PersistentSandbox, shop: ChartRepository, mode: str, wording: RecordedWording
 ) -> None:
     shop.put("templates/more.yaml", config_map("more", to="more"))
@@ -317,7 +317,7 @@ def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_els
     settings, is_mended = sandbox.all(CONFIG_MAP, "shop"), mode == "enabled"
     assert get_text(settings["web"], "data", "to") == ("one" if is_mended else "other")
     assert ("more" in settings) is is_mended
-    assert stands(sandbox) == [(1, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "deployed")]
     drifted = {event["name"]: event["message"] for event in events_of(done, "object.drifted")}
     assert {*drifted} == ({"web", "more"} if mode == "warn" else set())
     if drifted:
@@ -332,7 +332,7 @@ def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_els
 
 @case(63)
 @pytest.mark.parametrize("word", ["labels", "annotations"])
-def test_an_object_can_ask_that_nobody_looks_for_its_drift(
+def test_drift_detection_can_be_disabled_for_an_object(
     sandbox: PersistentSandbox, shop: ChartRepository, word: str
 ) -> None:
     text = f"  {word}: {{helm.toolkit.fluxcd.io/driftDetection: disabled}}"
@@ -351,9 +351,7 @@ def test_an_object_can_ask_that_nobody_looks_for_its_drift(
 
 
 @case(63)
-def test_fields_that_others_may_have_are_no_drift(
-    sandbox: PersistentSandbox, shop: ChartRepository
-) -> None:
+def test_ignored_fields_are_no_drift(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     target: JsonObject = {"kind": "ConfigMap", "name": "web"}
     ignore: Json = [{"paths": ["/data/to"], "target": target}]
     shop.release(driftDetection={"mode": "warn", "ignore": ignore})
@@ -367,17 +365,17 @@ def test_fields_that_others_may_have_are_no_drift(
 
 
 @case(63)
-def test_who_dies_in_the_middle_of_an_upgrade_is_gone_on_with_whatever_is_said_of_drift(
+def test_an_upgrade_interrupted_by_a_kill_is_continued_with_any_drift_mode(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("before", "pre-upgrade"))
     shop.release(values={"to": "two"})
     sandbox.killed(shop.root, turns=16)
-    assert stands(sandbox)[-1][1] == "pending-upgrade"
+    assert revision_statuses(sandbox)[-1][1] == "pending-upgrade"
 
     done = sandbox.sync(shop.root)
 
     assert done.code == 0, done.stderr
-    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
     assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "two"

@@ -53,7 +53,7 @@ def keys(**entries: str) -> JsonObject:
 
 
 @case(45)
-def test_an_encrypted_secret_is_refused_where_its_unit_does_not_ask_for_decryption(
+def test_an_encrypted_secret_of_a_unit_without_decryption_is_rejected(
     layers: Layers, key: AgeKey
 ) -> None:
     layers.unit("apps")
@@ -66,7 +66,7 @@ def test_an_encrypted_secret_is_refused_where_its_unit_does_not_ask_for_decrypti
 
 
 @case(56)
-def test_secrets_inputs_of_generators_and_patches_are_opened_and_nothing_of_them_is_printed(
+def test_encrypted_secrets_generator_inputs_and_patches_are_decrypted_and_not_printed(
     layers: Layers, key: AgeKey
 ) -> None:
     env = layers.write("apps/shop.env", "")
@@ -94,7 +94,7 @@ def test_secrets_inputs_of_generators_and_patches_are_opened_and_nothing_of_them
 
 
 @case(57)
-def test_a_key_of_the_user_opens_and_a_secret_that_is_named_goes_before_it(
+def test_the_secret_of_a_unit_takes_precedence_over_the_keys_of_the_user(
     layers: Layers, key: AgeKey
 ) -> None:
     wrong = AgeKey.generate()
@@ -124,7 +124,7 @@ def test_an_entry_that_flux_ignores_is_reported(layers: Layers, key: AgeKey) -> 
     assert key.identity not in ran.stdout + ran.stderr
 
 
-def test_a_missing_secret_is_reported_with_all_places_that_were_looked_at(
+def test_a_missing_decryption_secret_is_reported_with_all_searched_locations(
     layers: Layers, key: AgeKey, wording: RecordedWording
 ) -> None:
     ran = layers.run("plan", "--offline")
@@ -134,7 +134,7 @@ def test_a_missing_secret_is_reported_with_all_places_that_were_looked_at(
     wording(line for line in ran.stderr.splitlines() if "sops-age" in line)
 
 
-def test_a_key_that_is_none_and_a_file_without_its_block_are_reported(
+def test_an_invalid_key_and_a_file_without_sops_metadata_are_reported(
     layers: Layers, key: AgeKey
 ) -> None:
     layers.more = [keys(**{"age.agekey": "garbage"})]
@@ -152,12 +152,12 @@ def test_a_key_that_is_none_and_a_file_without_its_block_are_reported(
     assert CANARY not in sealed.stdout + sealed.stderr
 
 
-def test_what_stood_encrypted_is_in_no_output_and_in_no_file(
+def test_decrypted_values_are_in_no_output_and_in_no_file(
     layers: Layers, key: AgeKey, tmp_path: Path
 ) -> None:
     """Cache, plans, events: wherever a run could leave it."""
-    home = tmp_path / "home"
-    home.mkdir()
+    user_home = tmp_path / "home"
+    user_home.mkdir()
     layers.more = [namespace("flux-system"), keys(**{"age.agekey": key.identity})]
     layers.unit("other", path="./apps", into="flux-system", decryption=DECRYPTION)
     words = (
@@ -167,13 +167,13 @@ def test_what_stood_encrypted_is_in_no_output_and_in_no_file(
         ("simulate", "--engine", "flux,tidegate", "-o", "json"),
     )
 
-    ran = [layers.run(*word, HOME=str(home)) for word in words]
+    ran = [layers.run(*word, HOME=str(user_home)) for word in words]
 
     assert [item.returncode for item in ran] == [0] * len(words), [item.stderr for item in ran]
     result = "".join(item.stdout + item.stderr for item in ran)
     hidden = (CANARY, base64.b64encode(CANARY.encode()).decode(), key.identity)
     assert not [item for item in hidden if item in result]
-    files = [path for path in home.rglob("*") if path.is_file()]
+    files = [path for path in user_home.rglob("*") if path.is_file()]
     left = [path for path in files if any(item.encode() in path.read_bytes() for item in hidden)]
     assert left == []
     kept = [path for folder in left_in_memory() for path in folder.rglob("*")]

@@ -44,7 +44,7 @@ def controller(*arguments: str) -> JsonObject:
 
 
 @case(1)
-def test_an_undeclared_source_is_reported_and_what_needs_it_is_left_out(
+def test_an_undeclared_source_is_reported_and_its_units_are_excluded(
     layers: Layers,
 ) -> None:
     layers.unit("apps", sourceRef={"kind": "GitRepository", "name": "nowhere"})
@@ -53,7 +53,7 @@ def test_an_undeclared_source_is_reported_and_what_needs_it_is_left_out(
     refused = layers.run("sync", "--sandbox", "--empty-cluster")
     rest = layers.run("sync", "--sandbox", "--empty-cluster", "--skip-broken", "-o", "json")
     layers.unit("apps")
-    mended = layers.run("sync", "--sandbox", "--empty-cluster")
+    fixed = layers.run("sync", "--sandbox", "--empty-cluster")
 
     assert refused.returncode == 3
     assert lines_with(refused.stderr, "error[source.object]", f"`{UNIT}apps`", "nowhere`")
@@ -61,7 +61,7 @@ def test_an_undeclared_source_is_reported_and_what_needs_it_is_left_out(
     assert rest.returncode == 4
     assert "other/rest" in begins(rest)
     assert "apps/rest" not in begins(rest)
-    assert mended.returncode == 0, mended.stderr
+    assert fixed.returncode == 0, fixed.stderr
 
 
 @case(2)
@@ -94,7 +94,7 @@ def test_a_path_that_is_not_in_the_source_is_reported(layers: Layers) -> None:
 
 
 @case(5, 19)
-def test_sources_of_other_namespaces_can_be_closed_and_dependencies_cannot(
+def test_no_cross_namespace_refs_blocks_sources_but_not_dependencies(
     layers: Layers,
 ) -> None:
     elsewhere: JsonObject = {
@@ -152,7 +152,7 @@ def test_an_external_artifact_cannot_be_fetched_and_is_reported(
 
 
 @case(8)
-def test_nothing_is_done_to_a_suspended_unit(layers: Layers) -> None:
+def test_a_suspended_unit_is_not_reconciled(layers: Layers) -> None:
     layers.unit("apps", suspend=True)
     layers.unit("other")
 
@@ -164,7 +164,7 @@ def test_nothing_is_done_to_a_suspended_unit(layers: Layers) -> None:
 
 
 @case(5)
-def test_a_unit_that_is_denied_its_source_says_so_and_is_not_tried_again(
+def test_a_unit_without_access_to_its_source_is_stalled_and_not_retried(
     layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs: JsonObject = {
@@ -196,7 +196,7 @@ def test_a_unit_that_is_denied_its_source_says_so_and_is_not_tried_again(
 
 
 @case(8)
-def test_what_a_suspended_unit_has_brought_outlives_it(
+def test_objects_of_a_suspended_unit_are_kept_when_it_is_deleted(
     layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layers.unit("apps", into="default")

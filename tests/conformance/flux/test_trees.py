@@ -62,7 +62,7 @@ def mapped(layers: Layers) -> tuple[str, str]:
     return "--repo-map", f"{LIBRARY}={layers.root.parent / 'library'}"
 
 
-def test_only_the_directories_of_a_sparse_checkout_are_there(layers: Layers) -> None:
+def test_a_sparse_checkout_has_only_its_directories(layers: Layers) -> None:
     layers.more = [a_repository("thin", sparseCheckout=["./apps/web"])]
     layers.unit("apps", sourceRef=of("GitRepository", "thin"))
 
@@ -79,7 +79,7 @@ def test_only_the_directories_of_a_sparse_checkout_are_there(layers: Layers) -> 
     assert "clusters/main/all.yaml:" in missing.stderr
 
 
-def test_trees_of_other_repositories_are_put_into_one(layers: Layers) -> None:
+def test_included_repositories_are_copied_into_one_tree(layers: Layers) -> None:
     layers.more = [
         a_repository("library", LIBRARY),
         a_repository(
@@ -100,7 +100,7 @@ def test_trees_of_other_repositories_are_put_into_one(layers: Layers) -> None:
     assert set(layers.rendered("apps", *mapped(layers))) == {"c", "e"}
 
 
-def test_what_cannot_be_put_into_a_tree_is_reported_with_its_location(
+def test_an_invalid_include_is_reported_with_its_location(
     layers: Layers, wording: RecordedWording
 ) -> None:
     cases: list[tuple[str, JsonObject]] = [
@@ -126,7 +126,7 @@ def test_what_cannot_be_put_into_a_tree_is_reported_with_its_location(
 
 
 @case(6)
-def test_an_artifact_that_a_generator_of_the_repository_makes_is_made_here(layers: Layers) -> None:
+def test_an_artifact_of_an_artifact_generator_is_built(layers: Layers) -> None:
     copies: list[Json] = [
         {"from": "@repo/apps/**", "to": "@artifact/all/", "exclude": ["shop/**"]},
         {"from": "@lib/base", "to": "@artifact/all", "exclude": ["deep"]},
@@ -138,7 +138,7 @@ def test_an_artifact_that_a_generator_of_the_repository_makes_is_made_here(layer
     assert set(layers.rendered("apps", *mapped(layers))) == {"a", "c", "e"}
     ran = layers.run("sync", "--sandbox", *mapped(layers))
     assert ran.returncode == 0, ran.stderr
-    assert lines_with(ran.stderr, "warning[flux.access]", f"`{UNIT}apps`", "`ExternalArtifact`")
+    assert lines_with(ran.stderr, "note[flux.access]", f"`{UNIT}apps`", "`ExternalArtifact`")
     layers.more.append(controller("--feature-gates=ExternalArtifact=true"))
     layers.unit("own", path="./apps/web", targetNamespace="elsewhere")
     gated = layers.run("plan", *mapped(layers))
@@ -146,7 +146,7 @@ def test_an_artifact_that_a_generator_of_the_repository_makes_is_made_here(layer
     assert "flux.access" not in gated.stderr
 
 
-def test_files_of_an_artifact_are_merged_if_that_is_asked_for(layers: Layers) -> None:
+def test_the_merge_strategy_merges_files_of_an_artifact(layers: Layers) -> None:
     layers.write("base/kustomization.yaml", "resources: [a.yaml]\nnamePrefix: one-\n")
     layers.write("over/kustomization.yaml", "namePrefix: two-\n")
     layers.put("base/a.yaml", setting("a"))
@@ -174,7 +174,7 @@ BAD_COPIES: dict[str, JsonObject] = {
 }
 
 
-def test_an_artifact_that_cannot_be_made_is_reported_with_its_unit(
+def test_an_artifact_that_cannot_be_built_is_reported_with_its_unit(
     layers: Layers, wording: RecordedWording
 ) -> None:
     artifacts: Json = [{"name": name, "copy": [copy]} for name, copy in BAD_COPIES.items()]
@@ -234,7 +234,7 @@ def discovering(pattern: str, name: str, *copies: Json) -> JsonObject:
     return generator
 
 
-def test_each_directory_that_fits_a_pattern_makes_an_artifact(
+def test_each_directory_that_matches_a_pattern_is_an_artifact(
     layers: Layers, wording: RecordedWording
 ) -> None:
     for app, place in (("Auth", "dev"), ("Auth", "prod"), ("pay", "dev")):
@@ -258,7 +258,7 @@ def test_each_directory_that_fits_a_pattern_makes_an_artifact(
     wording(line)
 
 
-def test_a_pattern_that_makes_nothing_is_reported_with_its_location(
+def test_a_pattern_without_matches_is_reported_with_its_location(
     layers: Layers, wording: RecordedWording
 ) -> None:
     for folder in ("teams/Auth", "teams/auth", "own"):

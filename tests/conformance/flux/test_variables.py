@@ -31,7 +31,7 @@ def taking(*names: str, kind: str = "ConfigMap", **more: Json) -> list[Json]:
 
 
 @case(29)
-def test_the_last_source_of_a_variable_counts_and_line_breaks_are_taken_out(
+def test_the_last_source_of_a_variable_wins_and_line_breaks_are_removed(
     layers: Layers,
 ) -> None:
     secret: JsonObject = {
@@ -56,7 +56,7 @@ def test_the_last_source_of_a_variable_counts_and_line_breaks_are_taken_out(
 
 
 @case(30)
-def test_an_unset_variable_is_refused_by_its_name(layers: Layers) -> None:
+def test_an_unset_variable_without_a_default_is_an_error(layers: Layers) -> None:
     layers.put("apps/web.yaml", wanting(a="${missing}"))
     layers.unit("apps", postBuild={"substitute": {"other": "1"}})
 
@@ -70,7 +70,7 @@ def test_an_unset_variable_is_refused_by_its_name(layers: Layers) -> None:
 @pytest.mark.parametrize(
     ("strategy", "value"), [("WithVariables", "${color:=blue}"), ("Always", "blue")]
 )
-def test_without_any_variable_a_text_is_left_as_it_is_unless_it_shall_always_be_read(
+def test_without_variables_nothing_is_substituted_unless_the_strategy_is_always(
     layers: Layers, strategy: str, value: str
 ) -> None:
     layers.put("apps/web.yaml", wanting(color="${color:=blue}"))
@@ -80,7 +80,9 @@ def test_without_any_variable_a_text_is_left_as_it_is_unless_it_shall_always_be_
 
 
 @case(32, 35)
-def test_what_is_escaped_and_what_opts_out_stays(layers: Layers) -> None:
+def test_escaped_variables_and_objects_with_substitute_disabled_are_unchanged(
+    layers: Layers,
+) -> None:
     opted: JsonObject = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -100,7 +102,7 @@ def test_what_is_escaped_and_what_opts_out_stays(layers: Layers) -> None:
 
 
 @case(33)
-def test_a_missing_source_of_variables_must_be_optional(layers: Layers) -> None:
+def test_a_missing_source_of_variables_is_an_error_unless_optional(layers: Layers) -> None:
     layers.put("apps/web.yaml", wanting(a="1"))
     layers.unit("apps", postBuild={"substituteFrom": taking("nowhere")})
     layers.unit(
@@ -110,12 +112,14 @@ def test_a_missing_source_of_variables_must_be_optional(layers: Layers) -> None:
     refused, result = layers.render("apps"), layers.rendered("calm")
 
     assert refused.returncode == 3
-    assert lines_with(refused.stderr, '"render.data"', "ConfigMap `nowhere`")
+    assert lines_with(
+        refused.stderr, '"units.unknown-variables"', "ConfigMap `flux-system/nowhere`"
+    )
     assert result["web"]["data"] == {"a": "1"}
 
 
 @case(34)
-def test_one_bad_name_fails_all_though_it_is_not_used(layers: Layers) -> None:
+def test_one_invalid_variable_name_fails_the_build_even_if_unused(layers: Layers) -> None:
     layers.more = [{**data("odd"), "data": {"my-key": "1"}}]
     layers.put("apps/web.yaml", wanting(a="1"))
     layers.unit("apps", postBuild={"substituteFrom": taking("odd")})

@@ -24,7 +24,7 @@ def six(root: Path) -> Layers:
     return made
 
 
-def test_a_worker_is_busy_until_its_unit_is_well(tmp_path: Path) -> None:
+def test_a_worker_is_busy_until_its_unit_is_healthy(tmp_path: Path) -> None:
     layers = six(tmp_path)
 
     four = layers.run("simulate", "--engine", "flux,tidegate", "-o", "json")
@@ -42,7 +42,7 @@ def test_a_worker_is_busy_until_its_unit_is_well(tmp_path: Path) -> None:
     assert [firsts.count(first) for first in sorted(set(firsts))] == [2, 2, 2]
 
 
-def test_units_that_hang_hold_up_the_others_until_their_time_is_over(tmp_path: Path) -> None:
+def test_units_that_hang_delay_the_others_until_their_timeout(tmp_path: Path) -> None:
     layers = six(tmp_path / "repository")
     for name in NAMES[:4]:
         layers.unit(name, timeout="1m", retryInterval="10m")
@@ -56,7 +56,7 @@ def test_units_that_hang_hold_up_the_others_until_their_time_is_over(tmp_path: P
 
     begun = begins(ran)
     assert [begun[f"{name}/rest"] for name in NAMES] == [0.0] * 4 + [60.0] * 2
-    held = [event for event in events(ran) if event.get("reason") == "Slots"]
+    held = [event for event in events(ran) if event.get("reason") == "ConcurrencyLimit"]
     assert "`kustomize-controller`" in str(held[0]["message"])
     assert str(held[0]["message"]).split().count("4") == 2
 
@@ -74,7 +74,7 @@ def parents(root: Path, *, workers: int, **spec: Json) -> Layers:
 
 
 @case(14)
-def test_a_parent_that_waits_holds_a_worker_that_its_children_need(tmp_path: Path) -> None:
+def test_a_waiting_parent_occupies_a_worker_that_its_children_need(tmp_path: Path) -> None:
     layers = parents(tmp_path, workers=1, timeout="2m", retryInterval="1m")
 
     ran = layers.run("simulate", "--engine", "flux", "-o", "json", "--until", "10m")
@@ -96,7 +96,7 @@ def test_a_parent_that_waits_holds_a_worker_that_its_children_need(tmp_path: Pat
     assert not [event for event in events(two) if event["event"] == "retry.scheduled"]
 
 
-def test_children_go_on_while_their_parent_waits_for_its_next_try(tmp_path: Path) -> None:
+def test_children_continue_while_their_parent_waits_for_a_retry(tmp_path: Path) -> None:
     layers = parents(tmp_path / "repository", workers=4, timeout="1m", retryInterval="5m")
     layers.put("child/all.yaml", deployment("slow"))
     layers.put("parent/more.yaml", kustomization("second", "./second", after=("child",)))

@@ -26,7 +26,7 @@ from aiohttp import web
 from plane import ControlPlane
 from plane.audit import read_audit
 from plane.identity.users import MASTERS
-from tests.conformance.peers.building import kustomize_controller
+from tests.conformance.peers.build import kustomize_controller
 from tests.support.kubectl import kubectl
 from tests.support.rollout_audit import WRITES
 from tests.support.web_server import listening

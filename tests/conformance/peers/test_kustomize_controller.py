@@ -44,7 +44,7 @@ def fleet(cluster: ControlPlane, tmp_path: Path) -> Fleet:
     return Fleet(cluster, made, served=True)
 
 
-async def test_flux_and_we_take_turns_without_a_change_but_those_of_git(
+async def test_flux_and_tidegate_alternate_without_changes_to_each_others_objects(
     fleet: Fleet, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     plane, repository = fleet.plane, fleet.repository

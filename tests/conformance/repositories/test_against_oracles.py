@@ -12,18 +12,25 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.conformance.repositories.likeness import differences, is_test
+from tests.conformance.repositories.comparison import differences, is_test
 from tests.support.expected_units import (
     RECORDED,
     REPOS,
     Expected,
-    Wrong,
+    ExpectedFinding,
     expected,
     identity,
     shapes,
 )
 from tests.support.tidegate_command import Tidegate
-from tests.support.unit_commands import Checkout, Destination, Shown, ShownFinding, is_at, locked
+from tests.support.unit_commands import (
+    Checkout,
+    Destination,
+    ShownFinding,
+    ShownUnit,
+    is_at,
+    locked,
+)
 from tidegate.documents import read_documents
 from tidegate.model.k8s.objects import JsonObject
 
@@ -66,7 +73,7 @@ def recorded(shape: str, unit: Expected) -> list[JsonObject]:
     return objects
 
 
-def without_objects(unit: Shown) -> str:
+def without_objects(unit: ShownUnit) -> str:
     return repr(msgspec.structs.replace(unit, objects=None))
 
 
@@ -75,7 +82,7 @@ def kept(objects: list[JsonObject]) -> list[JsonObject]:
 
 
 @pytest.mark.parametrize(("shape", "unit"), UNITS, ids=name_of)
-def test_what_is_expected_stands_where_it_is_said_to(shape: str, unit: Expected) -> None:
+def test_expected_locations_exist_in_the_files(shape: str, unit: Expected) -> None:
     file, _, line = (unit.place or "").partition(":")
     if line:
         documents = read_documents((REPOS / shape / file).read_bytes(), file)
@@ -91,7 +98,7 @@ def test_what_is_expected_stands_where_it_is_said_to(shape: str, unit: Expected)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_unit_that_can_be_known_is_recorded(shape: str) -> None:
+def test_every_known_unit_is_recorded(shape: str) -> None:
     files = {path.name for path in (RECORDED / shape).iterdir()}
 
     assert files == {unit.record for unit in expected(shape).units if not unit.unknown}
@@ -117,7 +124,7 @@ async def test_units_are_found(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_the_same_units_are_found_where_not_all_is_rendered(
+async def test_the_same_units_are_found_without_a_full_render(
     shape: str, tidegate: Tidegate, checkouts: dict[str, Checkout]
 ) -> None:
     (_, whole), (_, quick) = [
@@ -128,7 +135,7 @@ async def test_the_same_units_are_found_where_not_all_is_rendered(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_what_is_wrong_is_told(
+async def test_expected_findings_are_reported(
     shape: str, tidegate: Tidegate, checkouts: dict[str, Checkout]
 ) -> None:
     target, checkout = expected(shape).findings, checkouts[shape]
@@ -153,7 +160,7 @@ async def test_a_unit_renders_as_its_controller_renders_it(
 
 
 @pytest.mark.parametrize(("shape", "unit"), UNKNOWN, ids=name_of)
-async def test_a_unit_that_cannot_be_rendered_says_why(
+async def test_a_unit_that_cannot_be_rendered_has_an_error(
     shape: str, unit: Expected, tidegate: Tidegate, checkouts: dict[str, Checkout]
 ) -> None:
     made = await checkouts[shape].render(tidegate, unit)
@@ -161,12 +168,12 @@ async def test_a_unit_that_cannot_be_rendered_says_why(
     assert all(item.problems or item.notes for item in made)
 
 
-def apart(shape: str, expected: Expected, shown: list[Shown], checkout: Checkout) -> list[str]:
+def apart(shape: str, expected: Expected, shown: list[ShownUnit], checkout: Checkout) -> list[str]:
     """How a unit is not as expected, one sentence each."""
     same = [unit for unit in shown if unit.id == expected.id]
     if expected.of:
-        places = [(unit, checkout.spot(unit.location)) for unit in same]
-        same = [unit for unit, spot in places if is_at(spot, expected.place or "")]
+        places = [(unit, checkout.position(unit.location)) for unit in same]
+        same = [unit for unit, position in places if is_at(position, expected.place or "")]
     if not same:
         return [f"{expected.id} is not at {expected.place}"]
     unit = same[0]
@@ -189,12 +196,12 @@ def apart(shape: str, expected: Expected, shown: list[Shown], checkout: Checkout
     ]
     if expected.sources is not None and not lead_to(unit, expected.sources):
         texts.append(f"{expected.id}: sources are {unit.sources}, not {expected.sources}")
-    if expected.place and not is_at(checkout.spot(unit.location), expected.place):
+    if expected.place and not is_at(checkout.position(unit.location), expected.place):
         texts.append(f"{expected.id}: location is {unit.location}, not {expected.place}")
     return texts + parents(expected, unit)
 
 
-def parents(expected: Expected, unit: Shown) -> list[str]:
+def parents(expected: Expected, unit: ShownUnit) -> list[str]:
     """Who brings it. What lies together may have a parent, but none with an object."""
     if expected.circle or (expected.together and (unit.parent or "").count("/") < 2):
         return []
@@ -206,18 +213,18 @@ def parents(expected: Expected, unit: Shown) -> list[str]:
     return text
 
 
-def lead_to(unit: Shown, expected: list[str]) -> bool:
+def lead_to(unit: ShownUnit, expected: list[str]) -> bool:
     """Whether its sources are these; one that only lends files may be shown, or left out."""
     given = [posixpath.normpath(source.path or ".") for source in unit.sources]
     shown = [path or "." for path in expected]
     return given in (shown, [path for path in expected if path])
 
 
-def tells(result: ShownFinding, expected: Wrong, checkout: Checkout) -> bool:
+def tells(result: ShownFinding, expected: ExpectedFinding, checkout: Checkout) -> bool:
     says = [expected.says] if isinstance(expected.says, str) else expected.says
     places = [expected.place] if isinstance(expected.place, str) else expected.place
     text = f"{result.code} {result.message}".lower()
-    spot = checkout.spot(result.location)
+    position = checkout.position(result.location)
     return any(word.lower() in text for word in says) and any(
-        is_at(spot, place) for place in places
+        is_at(position, place) for place in places
     )

@@ -50,7 +50,7 @@ def _program() -> Path:
     if not program.exists():
         program.parent.mkdir(parents=True, exist_ok=True)
         search = os.environ.get("PATH", os.defpath)
-        go = find_go(read_recipe().go, home=cache_home(), search=search, say=say_on_stderr)
+        go = find_go(read_recipe().go, directory=cache_home(), search=search, say=say_on_stderr)
         environment = {**os.environ, **BUILD_ENVIRONMENT, "GOFLAGS": "-buildvcs=false"}
         with tempfile.TemporaryDirectory(dir=program.parent) as folder:
             made = Path(folder) / "made"

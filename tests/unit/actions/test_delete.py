@@ -176,16 +176,16 @@ async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> Non
     assert deletion.deleted == ()
 
 
-@pytest.mark.parametrize("lives", [True, False])
+@pytest.mark.parametrize("is_alive", [True, False])
 async def test_the_record_of_a_held_unit_stays_while_its_holder_is_alive(
-    tmp_path: Path, *, lives: bool
+    tmp_path: Path, *, is_alive: bool
 ) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
     (record,) = (await remembered_of(world, chosen)).secrets
     await hold(world, record, "another")
-    if lives:
+    if is_alive:
         ref = lease_ref("another")
         body = make_object("coordination.k8s.io/v1 Lease", ref.name, namespace=ref.namespace)
         write = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
@@ -194,8 +194,8 @@ async def test_the_record_of_a_held_unit_stays_while_its_holder_is_alive(
 
     gone = await delete_record(plan_unit(chosen), Dispatcher(world))
 
-    assert gone is not lives
-    assert len((await remembered_of(world, chosen)).secrets) == int(lives)
+    assert gone is not is_alive
+    assert len((await remembered_of(world, chosen)).secrets) == int(is_alive)
 
 
 async def hold(world: World, record: Ref, holder: str) -> None:

@@ -42,12 +42,12 @@ async def stopped_at(world: World, chosen: Unit, at: Callable[[Event], bool]) ->
     events: list[Event] = []
     driver: Driver
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         events.append(event)
         if at(event):
             driver.stop("somebody wants it so")
 
-    driver = build_driver(plan, session, RolloutOptions(holder="stopped"), hear)
+    driver = build_driver(plan, session, RolloutOptions(holder="stopped"), on_event)
     assert await drive(driver) == "stopped"
     return events
 
@@ -69,7 +69,7 @@ def a_failing(folder: Path) -> World:
     return build_sandbox(SimulationConfig(scenario=scenario))
 
 
-def mend(path: Path) -> None:
+def fix(path: Path) -> None:
     path.write_text(path.read_text().replace("busybox:1", "busybox:2"))
 
 
@@ -103,7 +103,7 @@ async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
     await bring(world, chosen)
     await stopped_at(world, chosen, passes("predelete"))
-    mend(shop / "1.yaml")
+    fix(shop / "1.yaml")
 
     assert ran(await delete(world, chosen)) == ["goodbye"]
 
@@ -166,7 +166,7 @@ async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
 
     tries = [await run(world, (await deletion_of(chosen, world)).plan) for _ in range(2)]
     kept = await names(world, SETTINGS)
-    mend(shop / "1.yaml")
+    fix(shop / "1.yaml")
     events = await delete(world, chosen)
 
     assert [(item[-1].reason, ran(item)) for item in tries] == [("failed", ["goodbye"])] * 2

@@ -109,6 +109,24 @@ async def test_a_generator_that_finds_nothing_beside_others_is_worth_a_note() ->
     assert len(result.applications) == 1
 
 
+PRODUCTION: JsonObject = {"clusters": {"selector": {"matchLabels": {"stage": "production"}}}}
+
+
+@pytest.mark.parametrize(
+    "generator",
+    [
+        PRODUCTION,
+        {"matrix": {"generators": [PRODUCTION, {"list": {"elements": [{"a": "b"}]}}]}},
+        {"merge": {"mergeKeys": ["name"], "generators": [PRODUCTION, PRODUCTION]}},
+    ],
+)
+async def test_clusters_that_are_not_in_the_repository_are_unknown(generator: JsonObject) -> None:
+    result = await generated(a_set(generator))
+
+    assert "warning appset.unknown-clusters" in codes(result)
+    assert "appset.no-results" not in {finding.code for finding in result.findings}
+
+
 async def test_of_a_set_at_fault_nothing_is_generated() -> None:
     result = await generated(a_set(WEB, {"plugin": {}}))
 

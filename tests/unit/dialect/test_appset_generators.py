@@ -147,7 +147,10 @@ async def test_files_are_asked_for_once_their_names_are_known() -> None:
         )
     )
 
-    assert runner.asked == [FileListQuery(URL, "main"), FileContentQuery(URL, "main", ("a.yaml",))]
+    assert runner.requests == [
+        FileListQuery(URL, "main"),
+        FileContentQuery(URL, "main", ("a.yaml",)),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class Storage:
         self.kept: dict[int, ReleaseRecord] = {}
 
     @property
-    def stands(self) -> list[tuple[int, str]]:
+    def revision_statuses(self) -> list[tuple[int, str]]:
         return [(number, item.status.value) for number, item in sorted(self.kept.items())]
 
     def enter(self, result: history.RecordChanges) -> None:
@@ -66,7 +66,7 @@ class Storage:
         for item in result.deleted:
             del self.kept[item.number]
 
-    def begin(self, expected: ReleaseContents) -> PendingRevision:
+    def start(self, expected: ReleaseContents) -> PendingRevision:
         records = list(self.kept.values())
         entering = history.plan_revision(expected.key, records, self.terms, MARK)
         if entering.is_due and not entering.is_resumed:
@@ -112,14 +112,14 @@ def as_helm_writes(record: ReleaseRecord, number: int) -> ReleaseRecord:
 
 def test_a_record_that_helm_has_written_anew_is_still_ours_and_its_next_revision_is_not() -> None:
     storage = Storage()
-    storage.end(storage.begin(sheet()))
+    storage.end(storage.start(sheet()))
 
     storage.kept[1] = as_helm_writes(storage.kept[1], 1)
-    assert storage.begin(sheet()).action is ReleaseAction.UNCHANGED
+    assert storage.start(sheet()).action is ReleaseAction.UNCHANGED
     assert storage.kept[1].labels == {}
     storage.kept[2] = as_helm_writes(storage.kept[1], 2)
 
-    assert storage.begin(sheet()).action is ReleaseAction.UPGRADE
+    assert storage.start(sheet()).action is ReleaseAction.UPGRADE
 
 
 def test_what_is_too_long_for_a_label_is_an_annotation_alone() -> None:
@@ -168,37 +168,37 @@ def test_what_is_no_record_is_refused(packed: bytes) -> None:
 def test_a_revision_is_pending_until_its_end_is_entered() -> None:
     storage = Storage()
 
-    entering = storage.begin(sheet())
-    assert storage.stands == [(1, "pending-install")]
+    entering = storage.start(sheet())
+    assert storage.revision_statuses == [(1, "pending-install")]
     storage.end(entering)
 
-    assert storage.stands == [(1, "deployed")]
-    assert storage.begin(sheet()).action is ReleaseAction.UNCHANGED
+    assert storage.revision_statuses == [(1, "deployed")]
+    assert storage.start(sheet()).action is ReleaseAction.UNCHANGED
 
 
 def test_who_died_is_gone_on_with_and_uses_up_no_number() -> None:
     storage = Storage()
-    storage.end(storage.begin(sheet()))
-    storage.begin(sheet("2"))
+    storage.end(storage.start(sheet()))
+    storage.start(sheet("2"))
 
-    again = storage.begin(sheet("2"))
+    again = storage.start(sheet("2"))
     storage.end(again)
 
     assert again.is_resumed
-    assert storage.stands == [(1, "superseded"), (2, "deployed")]
+    assert storage.revision_statuses == [(1, "superseded"), (2, "deployed")]
 
 
 def test_what_others_left_pending_is_failed_before_the_next_one() -> None:
     storage = Storage()
-    storage.end(storage.begin(sheet()))
-    foreign = storage.kept[1].with_status(ReleaseStatus.PENDING_UPGRADE, "somebody")
-    content: dict[str, Json] = {**foreign.content, "version": 2}
-    storage.kept[2] = msgspec.structs.replace(foreign, content=content, annotations={})
+    storage.end(storage.start(sheet()))
+    pending = storage.kept[1].with_status(ReleaseStatus.PENDING_UPGRADE, "somebody")
+    content: dict[str, Json] = {**pending.content, "version": 2}
+    storage.kept[2] = msgspec.structs.replace(pending, content=content, annotations={})
 
-    entering = storage.begin(sheet("3"))
+    entering = storage.start(sheet("3"))
 
     assert (entering.action, entering.number) == (ReleaseAction.UPGRADE, 3)
-    assert storage.stands == [(1, "deployed"), (2, "failed"), (3, "pending-upgrade")]
+    assert storage.revision_statuses == [(1, "deployed"), (2, "failed"), (3, "pending-upgrade")]
     assert "unlocked" in get_text(storage.kept[2].content, "info", "description")
 
 
@@ -213,14 +213,14 @@ def test_numbers_go_up_by_one_and_one_at_most_is_deployed(
     storage = Storage(msgspec.structs.replace(TERMS, max_history=most))
     highest = 0
     for to, passes, dies in runs:
-        entering = storage.begin(sheet(str(to)))
+        entering = storage.start(sheet(str(to)))
         assert entering.number in {highest, highest + 1}
         highest = entering.number
         if not dies:
             storage.end(entering, passed=passes)
-        statuses = [status for _, status in storage.stands]
+        statuses = [status for _, status in storage.revision_statuses]
         assert statuses.count("deployed") <= 1
         assert sum(status.startswith("pending") for status in statuses) <= 1
         assert not most or len(storage.kept) <= max(most, 2)
-    numbers = [number for number, _ in storage.stands]
+    numbers = [number for number, _ in storage.revision_statuses]
     assert numbers == sorted(set(numbers))

@@ -60,11 +60,13 @@ def test_sources_homes_and_destinations_are_allowed_where_argo_cd_allows_them() 
     for row in RECORDED:
         mapping, result = get_mapping(row, "asked"), get_mapping(row, "told")
         reach, claim = reach_of(mapping), claim_of(get_mapping(mapping, "application"))
-        home = get_text(mapping, "application", "metadata", "namespace")
+        namespace = get_text(mapping, "application", "metadata", "namespace")
         url = get_text(mapping, "application", "spec", "source", "repoURL")
 
         assert (check_source(reach.project, url) is None) == result["source"], row
-        assert (check_application_namespace(reach.project, home) is None) == result["home"], row
+        assert (check_application_namespace(reach.project, namespace) is None) == result["home"], (
+            row
+        )
         assert (check_destination(reach, claim.namespace) is None) == result["destination"], row
 
 

@@ -15,7 +15,7 @@ def refusal(source: str) -> DocumentError:
     return caught.value
 
 
-def spot(error: DocumentError) -> tuple[int, int]:
+def position(error: DocumentError) -> tuple[int, int]:
     assert error.location is not None
     return error.location.line, error.location.column
 
@@ -61,14 +61,14 @@ def test_bad_yaml_is_explained_with_its_place(
     error = refusal(source)
 
     assert error.code == "documents.syntax"
-    assert spot(error) == (line, column)
+    assert position(error) == (line, column)
     wording(error.problem)
 
 
 def test_lines_are_counted_from_the_start_of_the_file() -> None:
     error = refusal("kind: A\n---\nkind: B\n---\n\nkind: @\n")
 
-    assert spot(error) == (6, 7)
+    assert position(error) == (6, 7)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_tab_for_indentation_is_called_so(source: str, line: int) -> None:
     error = refusal(source)
 
     assert error.code == "documents.tab"
-    assert spot(error)[0] == line
+    assert position(error)[0] == line
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_template_is_called_a_template(source: str, line: int) -> None:
     error = refusal(source)
 
     assert error.code == "documents.template"
-    assert spot(error)[0] == line
+    assert position(error)[0] == line
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,11 @@ def planned(*units: Manifests) -> Plan:
 
 async def together(world: World, *plans: Plan) -> list[Run]:
     """The events of these rollouts, which share one world."""
-    exchange, runs = Dispatcher(ResilientWorld(world)), [Run() for _ in plans]
+    dispatcher, runs = Dispatcher(ResilientWorld(world)), [Run() for _ in plans]
     with closing(Jq()) as jq:
         async with asyncio.TaskGroup() as group:
             for number, (plan, run) in enumerate(zip(plans, runs, strict=True)):
-                driver = make_driver(exchange, plan, run, make_settings(number), jq)
+                driver = make_driver(dispatcher, plan, run, make_settings(number), jq)
                 group.create_task(drive(driver), name=f"rollout {number}")
     for run in runs:
         run.result = run.events[-1].reason
@@ -62,18 +62,18 @@ async def together(world: World, *plans: Plan) -> list[Run]:
 
 
 def written(run: Run) -> dict[str, int]:
-    events = run.told(EventType.OBJECT_WRITTEN)
+    events = run.events_of(EventType.OBJECT_WRITTEN)
     return {event.ref.name: event.at for event in events if event.ref is not None}
 
 
 async def test_nothing_is_written_before_awaited_objects_are_healthy() -> None:
     ours, theirs = await together(build_sandbox(SimulationConfig()), planned(waiting()), BRINGS)
 
-    (opened,) = [event.at for event in theirs.told(EventType.GATE_OPENED)]
+    (opened,) = [event.at for event in theirs.events_of(EventType.GATE_OPENED)]
     assert (ours.result, theirs.result) == ("passed", "passed")
     assert list(written(ours)) == ["ours"]
     assert written(ours)["ours"] >= opened > written(theirs)["theirs"]
-    waits = [event for event in ours.told(EventType.GATE_WAITING) if event.ref == THEIRS]
+    waits = [event for event in ours.events_of(EventType.GATE_WAITING) if event.ref == THEIRS]
     assert waits
     assert {event.step for event in waits} == {"shop/awaits"}
 
@@ -112,7 +112,7 @@ async def test_what_never_comes_fails_the_gate_and_nothing_is_written() -> None:
     assert run.result == "failed"
     assert run.states == {"shop/awaits": StepState.FAILED, "shop/sync/0": StepState.SKIPPED}
     assert written(run) == {}
-    (failure,) = run.told(EventType.STEP_FAILED)
+    (failure,) = run.events_of(EventType.STEP_FAILED)
     assert "Deployment default/theirs" in failure.message
 
 
@@ -123,6 +123,6 @@ async def test_listed_objects_hold_the_units_after_the_unit_and_not_the_unit_its
 
     ours, theirs = await together(build_sandbox(SimulationConfig()), plan, BRINGS)
 
-    (opened,) = [event.at for event in theirs.told(EventType.GATE_OPENED)]
+    (opened,) = [event.at for event in theirs.events_of(EventType.GATE_OPENED)]
     assert ours.result == "passed"
     assert written(ours)["ours"] < opened <= written(ours)["behind"]

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from tests.support.builders import make_deployment, make_plan_from
-from tests.support.decision_play import Play
+from tests.support.decision_run import DecisionRun
 from tidegate.engine.messages import Apply, Failure, HealthChanged, Verify, VerifyFinished
 from tidegate.model.k8s.objects import ClusterRef
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -20,41 +20,43 @@ CHANGED = Failure("Changed", "was changed by kubectl: `spec.replicas`")
 STRICT = structs.replace(TIDEGATE, on_disappear=OnDisappear.FAIL)
 
 
-def spot_of(play: Play, name: str) -> ClusterRef:
-    return next(spot for spot in play.rollout.items if spot.ref.name == name)
+def spot_of(play: DecisionRun, name: str) -> ClusterRef:
+    return next(cluster_ref for cluster_ref in play.rollout.items if cluster_ref.ref.name == name)
 
 
-def change(play: Play, name: str, *, health: Health = Health.HEALTHY, generation: int = 2) -> None:
+def change(
+    play: DecisionRun, name: str, *, health: Health = Health.HEALTHY, generation: int = 2
+) -> None:
     """Another client writes the object, and its controller reports its health."""
     (run,) = play.rollout.items[spot_of(play, name)]
     assert run.written is not None
     verdict = Verdict(health, health.value, is_checked=True, observed_generation=generation)
     version = str(int(run.written.version) + 100)
-    play.hear(
+    play.receive(
         HealthChanged(run.object_ref, run.written.uid, generation, version, verdict, "another")
     )
 
 
-def verify(play: Play, name: str, trouble: Failure | None, *, generation: int = 2) -> None:
+def verify(play: DecisionRun, name: str, trouble: Failure | None, *, generation: int = 2) -> None:
     (run,) = play.rollout.items[spot_of(play, name)]
     assert run.written is not None
     uid, step = run.written.uid, run.step.step.id
-    play.hear(VerifyFinished(step, run.object_ref, uid, generation, "101", trouble))
+    play.receive(VerifyFinished(step, run.object_ref, uid, generation, "101", trouble))
     play.wait(0)
 
 
-def read_result(play: Play) -> int:
+def read_result(play: DecisionRun) -> int:
     return sum(isinstance(command, Verify) for command in play.commands)
 
 
-def writes(play: Play, name: str) -> int:
+def writes(play: DecisionRun, name: str) -> int:
     applied = (command for command in play.commands if isinstance(command, Apply))
     return sum(item.object_ref.ref.name == name for item in applied)
 
 
 @pytest.mark.parametrize("rules", [ARGOCD, FLUX], ids=lambda rules: str(rules.name))
 def test_engines_without_fences_compare_nothing(rules: Semantics) -> None:
-    play = Play(TWO_WAVES, rules)
+    play = DecisionRun(TWO_WAVES, rules)
 
     change(play, "db")
     play.wait(6)
@@ -65,7 +67,7 @@ def test_engines_without_fences_compare_nothing(rules: Semantics) -> None:
 
 
 def test_a_verdict_about_a_later_text_counts_when_it_still_holds_ours() -> None:
-    play = Play(TWO_WAVES, TIDEGATE)
+    play = DecisionRun(TWO_WAVES, TIDEGATE)
 
     change(play, "db")
     before = play.states[DB]
@@ -77,7 +79,7 @@ def test_a_verdict_about_a_later_text_counts_when_it_still_holds_ours() -> None:
 
 
 def test_a_text_that_was_compared_is_not_compared_again() -> None:
-    play = Play(TWO_WAVES, TIDEGATE)
+    play = DecisionRun(TWO_WAVES, TIDEGATE)
 
     change(play, "db", health=Health.PROGRESSING)
     verify(play, "db", None)
@@ -88,7 +90,7 @@ def test_a_text_that_was_compared_is_not_compared_again() -> None:
 
 
 def test_an_object_changed_by_another_client_is_reported_and_written_again() -> None:
-    play = Play(TWO_WAVES, TIDEGATE)
+    play = DecisionRun(TWO_WAVES, TIDEGATE)
 
     change(play, "db")
     verify(play, "db", CHANGED)
@@ -100,7 +102,7 @@ def test_an_object_changed_by_another_client_is_reported_and_written_again() -> 
 
 
 def test_what_was_well_already_holds_its_gate_again_when_it_is_changed() -> None:
-    play = Play(ONE_WAVE, TIDEGATE)
+    play = DecisionRun(ONE_WAVE, TIDEGATE)
     play.judge("mail", Health.HEALTHY)
 
     change(play, "mail")
@@ -115,7 +117,7 @@ def test_what_was_well_already_holds_its_gate_again_when_it_is_changed() -> None
 
 
 def test_what_was_well_already_and_is_deleted_holds_its_gate_until_it_is_well_again() -> None:
-    play = Play(ONE_WAVE, TIDEGATE)
+    play = DecisionRun(ONE_WAVE, TIDEGATE)
     play.judge("mail", Health.HEALTHY)
 
     play.lose("mail")
@@ -128,7 +130,7 @@ def test_what_was_well_already_and_is_deleted_holds_its_gate_until_it_is_well_ag
 
 
 def test_what_has_finished_may_be_gone_when_the_gate_opens() -> None:
-    play = Play(ONE_WAVE, TIDEGATE)
+    play = DecisionRun(ONE_WAVE, TIDEGATE)
     play.judge("mail", Health.HEALTHY, final=True)
 
     play.lose("mail")
@@ -140,7 +142,7 @@ def test_what_has_finished_may_be_gone_when_the_gate_opens() -> None:
 
 @pytest.mark.parametrize("rules", [ARGOCD, FLUX], ids=lambda rules: str(rules.name))
 def test_engines_without_fences_do_not_miss_what_was_well_already(rules: Semantics) -> None:
-    play = Play(ONE_WAVE, rules)
+    play = DecisionRun(ONE_WAVE, rules)
     play.judge("mail", Health.HEALTHY)
     play.wait(6)
 
@@ -150,7 +152,7 @@ def test_engines_without_fences_do_not_miss_what_was_well_already(rules: Semanti
 
 
 def test_by_rules_that_put_nothing_back_a_change_fails_the_step() -> None:
-    play = Play(TWO_WAVES, STRICT)
+    play = DecisionRun(TWO_WAVES, STRICT)
 
     change(play, "db")
     verify(play, "db", CHANGED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.builders import make_deployment, make_manifest
-from tests.support.decision_play import Play
+from tests.support.decision_run import DecisionRun
 from tests.support.nested_units import bring, joined, plan_of, setting
 from tests.support.ordered_manifests import a_thing
 from tidegate.model.k8s.verdict import Health
@@ -21,12 +21,12 @@ def web(name: str, wave: int = 0) -> Manifest:
     return make_manifest(make_deployment(name), wave=wave)
 
 
-def make_healthy(play: Play, *names: str) -> None:
+def make_healthy(play: DecisionRun, *names: str) -> None:
     for name in names:
         play.judge(name, Health.HEALTHY)
 
 
-def ends(play: Play) -> dict[str, str]:
+def ends(play: DecisionRun) -> dict[str, str]:
     messages = [event for event in play.events if event.type is EventType.UNIT_FINISHED]
     return {item.unit.name: item.reason for item in messages if item.unit is not None}
 
@@ -38,7 +38,7 @@ def test_by_argo_cd_waves_of_children_begin_two_seconds_apart_and_are_not_waited
         joined("a", web("a0"), setting("a1", 1), parent="root", policy=BY_ARGO),
         joined("b", parent="root", policy=BY_ARGO),
     )
-    play = Play(plan, ARGOCD)
+    play = DecisionRun(plan, ARGOCD)
 
     make_healthy(play, "start")
     play.wait(60)
@@ -55,7 +55,7 @@ def test_by_flux_a_child_begins_at_once_and_who_depends_looks_every_thirty_secon
         joined("a", web("a0"), parent="root", policy=BY_FLUX),
         joined("b", parent="root", after=("a",), policy=BY_FLUX),
     )
-    play = Play(plan, FLUX)
+    play = DecisionRun(plan, FLUX)
 
     play.wait(7)
     play.judge("a0", Health.HEALTHY)
@@ -72,7 +72,7 @@ def test_by_flux_a_unit_is_first_reconciled_when_its_parent_has_created_it() -> 
         joined("a", web("a0"), parent="root", policy=BY_FLUX),
         joined("b", parent="root", after=("a",), policy=BY_FLUX),
     )
-    play = Play(plan, FLUX)
+    play = DecisionRun(plan, FLUX)
     play.wait(7)
     make_healthy(play, "shop")
     play.wait(7)  # the gate of a namespace is looked at every two seconds
@@ -89,7 +89,7 @@ def test_a_unit_for_failures_is_left_out_where_nothing_fails() -> None:
         joined("help", parent="root"),
     )
 
-    play = Play(plan, TIDEGATE)
+    play = DecisionRun(plan, TIDEGATE)
 
     make_healthy(play, "own")
 
@@ -102,7 +102,7 @@ def test_a_unit_for_failures_runs_where_something_fails() -> None:
         joined("root", web("own"), bring("help", phase=Phase.SYNC_FAIL)),
         joined("help", parent="root"),
     )
-    play = Play(plan, TIDEGATE)
+    play = DecisionRun(plan, TIDEGATE)
 
     play.judge("own", Health.DEGRADED, final=True)
     make_healthy(play, "help")
@@ -116,7 +116,7 @@ def test_what_starts_over_does_not_let_a_child_begin_too_early() -> None:
         joined("a", web("a0"), setting("a1", 1), parent="root", policy=BY_ARGO),
         joined("b", parent="root", after=("a",), policy=BY_ARGO),
     )
-    play = Play(plan, ARGOCD, refusals={"bad": 1})
+    play = DecisionRun(plan, ARGOCD, refusals={"bad": 1})
     play.judge("own", Health.HEALTHY)
 
     play.wait(40)  # by then the parent has begun anew, and has passed
@@ -132,7 +132,7 @@ def test_a_failing_child_holds_the_waves_after_its_own_and_nothing_else() -> Non
         joined("a", web("a0"), parent="root"),
         joined("b", web("b0"), setting("b1", 1), parent="root"),
     )
-    play = Play(plan, TIDEGATE)
+    play = DecisionRun(plan, TIDEGATE)
 
     play.judge("a0", Health.DEGRADED, final=True)
     make_healthy(play, "b0", "b1")
@@ -149,7 +149,7 @@ def test_a_newer_plan_keeps_the_children_that_are_done() -> None:
             joined("b", web("b0"), *more, parent="root"),
         )
 
-    play = Play(plan(), TIDEGATE)
+    play = DecisionRun(plan(), TIDEGATE)
     make_healthy(play, "a")
     play.wait(3)
 

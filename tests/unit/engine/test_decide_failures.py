@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.builders import make_deployment, make_plan_from
-from tests.support.decision_play import Play
+from tests.support.decision_run import DecisionRun
 from tidegate.engine.messages import ReadStatus
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.verdict import Health
@@ -19,7 +19,7 @@ ALWAYS = 99
 
 
 def test_a_refused_write_is_tried_again_after_longer_and_longer_pauses() -> None:
-    play = Play(ONE_WAVE, TIDEGATE, refusals={"db": ALWAYS})
+    play = DecisionRun(ONE_WAVE, TIDEGATE, refusals={"db": ALWAYS})
 
     play.wait(1_000)
 
@@ -28,7 +28,7 @@ def test_a_refused_write_is_tried_again_after_longer_and_longer_pauses() -> None
 
 
 def test_a_retry_resumes_at_the_step_that_failed() -> None:
-    play = Play(TWO_WAVES, TIDEGATE, refusals={"web": 2})
+    play = DecisionRun(TWO_WAVES, TIDEGATE, refusals={"web": 2})
 
     play.judge("db", Health.HEALTHY)
     play.wait(60)
@@ -38,7 +38,7 @@ def test_a_retry_resumes_at_the_step_that_failed() -> None:
 
 
 def test_a_retry_of_argo_cd_begins_with_the_first_wave() -> None:
-    play = Play(TWO_WAVES, ARGOCD, refusals={"web": 2})
+    play = DecisionRun(TWO_WAVES, ARGOCD, refusals={"web": 2})
 
     play.judge("db", Health.HEALTHY)
     play.wait(60)
@@ -48,7 +48,7 @@ def test_a_retry_of_argo_cd_begins_with_the_first_wave() -> None:
 
 
 def test_a_retry_of_flux_comes_after_a_minute_each_time() -> None:
-    play = Play(ONE_WAVE, FLUX, refusals={"db": ALWAYS})
+    play = DecisionRun(ONE_WAVE, FLUX, refusals={"db": ALWAYS})
 
     play.wait(1_000)
 
@@ -56,7 +56,7 @@ def test_a_retry_of_flux_comes_after_a_minute_each_time() -> None:
 
 
 def test_degraded_that_recovers_in_time_does_not_fail() -> None:
-    play = Play(ONE_WAVE, TIDEGATE)
+    play = DecisionRun(ONE_WAVE, TIDEGATE)
 
     play.judge("db", Health.DEGRADED)
     play.wait(29)
@@ -66,7 +66,7 @@ def test_degraded_that_recovers_in_time_does_not_fail() -> None:
 
 
 def test_degraded_that_stays_fails_when_its_time_is_up() -> None:
-    play = Play(ONE_WAVE, TIDEGATE)
+    play = DecisionRun(ONE_WAVE, TIDEGATE)
 
     play.judge("db", Health.DEGRADED)
     play.wait(60)
@@ -75,7 +75,7 @@ def test_degraded_that_stays_fails_when_its_time_is_up() -> None:
 
 
 def test_degraded_for_good_fails_at_once() -> None:
-    play = Play(ONE_WAVE, TIDEGATE)
+    play = DecisionRun(ONE_WAVE, TIDEGATE)
 
     play.wait(1)
     play.judge("db", Health.DEGRADED, final=True)
@@ -84,7 +84,7 @@ def test_degraded_for_good_fails_at_once() -> None:
 
 
 def test_suspended_has_ten_minutes() -> None:
-    play = Play(ONE_WAVE, TIDEGATE)
+    play = DecisionRun(ONE_WAVE, TIDEGATE)
 
     play.judge("db", Health.SUSPENDED)
     play.wait(601)
@@ -95,7 +95,7 @@ def test_suspended_has_ten_minutes() -> None:
 def test_a_gate_has_the_time_that_its_object_asks_for() -> None:
     slow = make_deployment("db")
     spec = {**get_mapping(slow, "spec"), "progressDeadlineSeconds": 900}
-    play = Play(make_plan_from({**slow, "spec": spec}), TIDEGATE)
+    play = DecisionRun(make_plan_from({**slow, "spec": spec}), TIDEGATE)
 
     play.wait(2_000)
 
@@ -105,7 +105,7 @@ def test_a_gate_has_the_time_that_its_object_asks_for() -> None:
 
 @pytest.mark.parametrize("health", [Health.DEGRADED, Health.PROGRESSING])
 def test_before_time_fails_a_gate_its_objects_are_looked_at_again(health: Health) -> None:
-    play = Play(ONE_WAVE, TIDEGATE)
+    play = DecisionRun(ONE_WAVE, TIDEGATE)
 
     play.judge("db", health)
     play.wait(2_000)
@@ -115,7 +115,7 @@ def test_before_time_fails_a_gate_its_objects_are_looked_at_again(health: Health
 
 
 def test_argo_cd_fails_a_wave_when_all_of_it_has_settled() -> None:
-    play = Play(
+    play = DecisionRun(
         make_plan_from((make_deployment("db"), make_deployment("mail")), make_deployment("web")),
         ARGOCD,
     )
@@ -129,7 +129,7 @@ def test_argo_cd_fails_a_wave_when_all_of_it_has_settled() -> None:
 
 
 def test_one_object_that_fails_for_good_fails_its_step() -> None:
-    play = Play(make_plan_from((make_deployment("db"), make_deployment("mail"))), TIDEGATE)
+    play = DecisionRun(make_plan_from((make_deployment("db"), make_deployment("mail"))), TIDEGATE)
 
     play.wait(1)
     play.judge("db", Health.DEGRADED, final=True)
@@ -138,7 +138,7 @@ def test_one_object_that_fails_for_good_fails_its_step() -> None:
 
 
 def test_steps_after_a_failure_are_retried_too_where_the_rollout_carries_on() -> None:
-    play = Play(TWO_WAVES, TIDEGATE, carries_on=True, refusals={"db": ALWAYS, "web": 2})
+    play = DecisionRun(TWO_WAVES, TIDEGATE, carries_on=True, refusals={"db": ALWAYS, "web": 2})
 
     play.wait(600)
     play.judge("web", Health.HEALTHY)
@@ -149,7 +149,7 @@ def test_steps_after_a_failure_are_retried_too_where_the_rollout_carries_on() ->
 
 def test_a_step_that_begins_anew_waits_for_the_answers_to_its_earlier_try() -> None:
     both = make_plan_from((make_deployment("db"), make_deployment("mail")))
-    play = Play(both, TIDEGATE, slow=("db", "mail"))
+    play = DecisionRun(both, TIDEGATE, slow=("db", "mail"))
     play.wrote("db")
     play.wrote("mail")
     play.lose("db")
@@ -168,7 +168,7 @@ def test_a_step_that_begins_anew_waits_for_the_answers_to_its_earlier_try() -> N
 
 @pytest.mark.parametrize("refusals", [0, ALWAYS], ids=["the gate", "the write"])
 def test_a_step_that_fails_names_the_object_because_of_which_it_did(refusals: int) -> None:
-    play = Play(ONE_WAVE, TIDEGATE, refusals={"db": refusals})
+    play = DecisionRun(ONE_WAVE, TIDEGATE, refusals={"db": refusals})
 
     play.wait(1_000)
 

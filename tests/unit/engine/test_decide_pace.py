@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.builders import make_deployment, make_plan_from, make_unit
-from tests.support.decision_play import Play
+from tests.support.decision_run import DecisionRun
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE
@@ -18,7 +18,7 @@ TWO_UNITS = make_plan_from(
 
 
 def test_the_next_wave_starts_when_the_gate_before_it_opens() -> None:
-    play = Play(TWO_WAVES, TIDEGATE)
+    play = DecisionRun(TWO_WAVES, TIDEGATE)
 
     play.wait(0.25)
     play.judge("db", Health.HEALTHY)
@@ -27,7 +27,7 @@ def test_the_next_wave_starts_when_the_gate_before_it_opens() -> None:
 
 
 def test_argo_cd_pauses_for_two_seconds_between_waves() -> None:
-    play = Play(TWO_WAVES, ARGOCD)
+    play = DecisionRun(TWO_WAVES, ARGOCD)
 
     play.wait(0.25)
     play.judge("db", Health.HEALTHY)
@@ -37,7 +37,7 @@ def test_argo_cd_pauses_for_two_seconds_between_waves() -> None:
 
 
 def test_argo_cd_looks_five_seconds_after_a_change() -> None:
-    play = Play(TWO_WAVES, ARGOCD)
+    play = DecisionRun(TWO_WAVES, ARGOCD)
 
     play.wait(3)
     play.judge("db", Health.HEALTHY)
@@ -47,14 +47,14 @@ def test_argo_cd_looks_five_seconds_after_a_change() -> None:
 
 
 def test_argo_cd_does_not_wait_for_the_last_wave() -> None:
-    play = Play(ONE_WAVE, ARGOCD)
+    play = DecisionRun(ONE_WAVE, ARGOCD)
 
     assert play.states == {DB: StepState.PASSED}
     assert play.moments(EventType.ROLLOUT_FINISHED) == [(0.0, "rollout.finished", "")]
 
 
 def test_the_last_wave_is_waited_for() -> None:
-    play = Play(ONE_WAVE, TIDEGATE)
+    play = DecisionRun(ONE_WAVE, TIDEGATE)
 
     play.wait(60)
 
@@ -62,7 +62,7 @@ def test_the_last_wave_is_waited_for() -> None:
 
 
 def test_flux_looks_at_health_every_five_seconds() -> None:
-    play = Play(ONE_WAVE, FLUX)
+    play = DecisionRun(ONE_WAVE, FLUX)
 
     play.wait(6)
     play.judge("db", Health.HEALTHY)
@@ -72,7 +72,7 @@ def test_flux_looks_at_health_every_five_seconds() -> None:
 
 
 def test_flux_looks_at_dependencies_every_thirty_seconds() -> None:
-    play = Play(TWO_UNITS, FLUX)
+    play = DecisionRun(TWO_UNITS, FLUX)
 
     play.wait(3)
     play.judge("db", Health.HEALTHY)
@@ -82,7 +82,7 @@ def test_flux_looks_at_dependencies_every_thirty_seconds() -> None:
 
 
 def test_a_dependency_that_just_missed_a_look_of_flux_waits_for_the_next() -> None:
-    play = Play(TWO_UNITS, FLUX)
+    play = DecisionRun(TWO_UNITS, FLUX)
 
     play.wait(31)
     play.judge("db", Health.HEALTHY)
@@ -92,7 +92,7 @@ def test_a_dependency_that_just_missed_a_look_of_flux_waits_for_the_next() -> No
 
 
 def test_a_dependency_is_seen_at_once() -> None:
-    play = Play(TWO_UNITS, TIDEGATE)
+    play = DecisionRun(TWO_UNITS, TIDEGATE)
 
     play.wait(3)
     play.judge("db", Health.HEALTHY)
@@ -101,7 +101,7 @@ def test_a_dependency_is_seen_at_once() -> None:
 
 
 def test_what_argo_cd_has_no_check_for_passes_at_once() -> None:
-    play = Play(TWO_WAVES, ARGOCD)
+    play = DecisionRun(TWO_WAVES, ARGOCD)
 
     play.judge("db", Health.PROGRESSING, checked=False)
     play.wait(10)
@@ -110,7 +110,7 @@ def test_what_argo_cd_has_no_check_for_passes_at_once() -> None:
 
 
 def test_what_has_no_check_of_its_own_is_judged_by_the_generic_rule() -> None:
-    play = Play(TWO_WAVES, TIDEGATE)
+    play = DecisionRun(TWO_WAVES, TIDEGATE)
 
     play.judge("db", Health.PROGRESSING, checked=False)
     play.wait(10)
@@ -119,7 +119,7 @@ def test_what_has_no_check_of_its_own_is_judged_by_the_generic_rule() -> None:
 
 
 def test_nothing_starts_after_a_stop() -> None:
-    play = Play(TWO_WAVES, TIDEGATE, slow=("db",))
+    play = DecisionRun(TWO_WAVES, TIDEGATE, slow=("db",))
 
     play.stop()
     play.wrote("db")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.support.builders import make_deployment, make_plan_from, make_unit, make_unit_id
-from tests.support.decision_play import Play
+from tests.support.decision_run import DecisionRun
 from tidegate.engine.messages import Expand, PlanSuperseded
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.plan import Plan, PlanFragment, Step, digest_step
@@ -28,7 +28,7 @@ def with_rescue(plan: Plan) -> Plan:
 
 
 def test_a_step_that_is_the_same_goes_on_where_it_was() -> None:
-    play = Play(TWO_WAVES)
+    play = DecisionRun(TWO_WAVES)
     play.judge("db", Health.HEALTHY)
 
     play.supersede(
@@ -42,7 +42,7 @@ def test_a_step_that_is_the_same_goes_on_where_it_was() -> None:
 
 
 def test_a_changed_step_and_all_after_it_start_again() -> None:
-    play = Play(TWO_WAVES)
+    play = DecisionRun(TWO_WAVES)
     play.judge("db", Health.HEALTHY)
 
     play.wait(3)
@@ -53,7 +53,7 @@ def test_a_changed_step_and_all_after_it_start_again() -> None:
 
 
 def test_a_newer_plan_waits_for_the_writes_that_are_under_way() -> None:
-    play = Play(TWO_WAVES, slow=("db",))
+    play = DecisionRun(TWO_WAVES, slow=("db",))
 
     play.supersede(make_plan_from(make_deployment("db", image="app:2")))
     before = play.moments(EventType.ROLLOUT_SUPERSEDED)
@@ -66,9 +66,9 @@ def test_a_newer_plan_waits_for_the_writes_that_are_under_way() -> None:
 
 
 def test_nothing_is_begun_and_nothing_ends_while_a_newer_plan_is_looked_at() -> None:
-    play = Play(TWO_WAVES)
+    play = DecisionRun(TWO_WAVES)
 
-    play.hear(PlanSuperseded(None))
+    play.receive(PlanSuperseded(None))
     play.judge("db", Health.HEALTHY)
     play.wait(60)
 
@@ -77,7 +77,7 @@ def test_nothing_is_begun_and_nothing_ends_while_a_newer_plan_is_looked_at() -> 
 
 
 def test_what_is_for_a_failure_is_left_out_when_the_newer_plan_has_none() -> None:
-    play = Play(with_rescue(TWO_WAVES))
+    play = DecisionRun(with_rescue(TWO_WAVES))
     play.judge("db", Health.HEALTHY)
 
     play.supersede(with_rescue(make_plan_from(make_deployment("db"))))
@@ -88,7 +88,7 @@ def test_what_is_for_a_failure_is_left_out_when_the_newer_plan_has_none() -> Non
 
 def test_an_object_that_failed_is_not_forgiven_by_a_newer_plan() -> None:
     pair = (make_deployment("db"), make_deployment("mail"))
-    play = Play(make_plan_from(pair, make_deployment("web")), ARGOCD)
+    play = DecisionRun(make_plan_from(pair, make_deployment("web")), ARGOCD)
     play.judge("db", Health.DEGRADED)
     play.wait(3)
 
@@ -101,7 +101,9 @@ def test_an_object_that_failed_is_not_forgiven_by_a_newer_plan() -> None:
 
 def test_a_unit_that_a_newer_plan_does_not_have_ends_nothing_of_it() -> None:
     web = make_unit(make_deployment("web"), name="web")
-    play = Play(make_plan_from(make_unit(make_deployment("db"), name="db"), web), slow=("db",))
+    play = DecisionRun(
+        make_plan_from(make_unit(make_deployment("db"), name="db"), web), slow=("db",)
+    )
     play.supersede(make_plan_from(web))
 
     play.wrote("db")
@@ -119,7 +121,7 @@ def test_what_is_still_expanding_expands_again() -> None:
         id="apps", unit=make_unit_id("shop"), digest=digest_step((), "apps"), expansion="apps"
     )
     plan = Plan.from_fragment(PlanFragment(units=TWO_WAVES.units, steps=(sprout,)))
-    play = Play(plan)
+    play = DecisionRun(plan)
     play.expand("apps", TWO_WAVES)
 
     play.supersede(structs.replace(plan, digest="newer"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.support.builders import make_deployment, make_plan_from, make_unit, make_unit_id
-from tests.support.decision_play import START, Play
+from tests.support.decision_run import START, DecisionRun
 from tests.support.ordered_manifests import a_hook, a_thing, a_unit_of, no_budget
 from tests.support.recorded_wording import RecordedWording
 from tidegate.engine.messages import (
@@ -49,7 +49,7 @@ def grouped(*names: str, limit: int, after: str = "") -> Plan:
     )
 
 
-def ended(play: Play) -> list[tuple[str, str]]:
+def ended(play: DecisionRun) -> list[tuple[str, str]]:
     """How units ended, in their order, and then the rollout."""
     messages = (
         event
@@ -59,11 +59,11 @@ def ended(play: Play) -> list[tuple[str, str]]:
     return [(str(item.unit or ""), item.reason) for item in messages]
 
 
-def started(play: Play) -> list[str]:
+def started(play: DecisionRun) -> list[str]:
     return [step.partition("/")[0] for *_, step in play.moments(EventType.STEP_CHECKING)]
 
 
-def waits(play: Play) -> list[Event]:
+def waits(play: DecisionRun) -> list[Event]:
     return [event for event in play.events if event.type is EventType.STEP_WAITING]
 
 
@@ -73,7 +73,7 @@ def behind_a_barrier(barrier: Barrier) -> Plan:
 
 
 def test_each_unit_ends_when_it_is_at_rest_and_the_rollout_with_the_last() -> None:
-    play = Play(make_plan_from(*units("db", "web")))
+    play = DecisionRun(make_plan_from(*units("db", "web")))
 
     play.judge("web", Health.HEALTHY)
     before = ended(play)
@@ -84,7 +84,7 @@ def test_each_unit_ends_when_it_is_at_rest_and_the_rollout_with_the_last() -> No
 
 
 def test_a_unit_without_objects_ends_too() -> None:
-    play = Play(make_plan_from(make_unit(name="empty"), *units("web")))
+    play = DecisionRun(make_plan_from(make_unit(name="empty"), *units("web")))
 
     play.judge("web", Health.HEALTHY)
 
@@ -92,7 +92,7 @@ def test_a_unit_without_objects_ends_too() -> None:
 
 
 def test_a_failure_ends_its_unit_and_skips_those_that_wait_for_it() -> None:
-    play = Play(make_plan_from(*units("db", "mail", "web", after="db")))
+    play = DecisionRun(make_plan_from(*units("db", "mail", "web", after="db")))
 
     play.judge("db", Health.DEGRADED, final=True)
     play.judge("mail", Health.HEALTHY)
@@ -108,12 +108,12 @@ def test_a_failure_ends_its_unit_and_skips_those_that_wait_for_it() -> None:
 def test_hooks_are_collected_when_their_unit_is_at_rest() -> None:
     seed = a_hook("Pod", "seed", Phase.SYNC)
     hooked = a_unit_of(seed, name="db")
-    play = Play(build_plan([hooked, *units("web")], readiness_timeout=no_budget))
+    play = DecisionRun(build_plan([hooked, *units("web")], readiness_timeout=no_budget))
 
     play.judge("seed", Health.HEALTHY)
     collects = [command for command in play.commands if isinstance(command, DeleteHooks)]
     before = ended(play)
-    play.hear(HooksDeleted(make_unit_id("db"), (ClusterRef("", seed.ref),)))
+    play.receive(HooksDeleted(make_unit_id("db"), (ClusterRef("", seed.ref),)))
 
     assert collects == [DeleteHooks(make_unit_id("db"), failed=False)]
     assert before == []
@@ -123,7 +123,7 @@ def test_hooks_are_collected_when_their_unit_is_at_rest() -> None:
 
 
 def test_no_more_units_are_under_way_than_there_are_slots() -> None:
-    play = Play(grouped("a", "b", "c", "d", limit=2))
+    play = DecisionRun(grouped("a", "b", "c", "d", limit=2))
     first = started(play)
 
     play.judge("b", Health.HEALTHY)
@@ -134,7 +134,7 @@ def test_no_more_units_are_under_way_than_there_are_slots() -> None:
 
 
 def test_who_was_under_way_before_has_its_slot_already() -> None:
-    play = Play(grouped("a", "b", limit=1), under_way=(make_unit_id("b"),))
+    play = DecisionRun(grouped("a", "b", limit=1), under_way=(make_unit_id("b"),))
     first = started(play)
 
     play.judge("b", Health.HEALTHY)
@@ -143,7 +143,7 @@ def test_who_was_under_way_before_has_its_slot_already() -> None:
 
 
 def test_who_was_under_way_and_waits_for_another_of_its_group_leaves_the_slot_to_that() -> None:
-    play = Play(grouped("a", "b", limit=1, after="a"), under_way=(make_unit_id("b"),))
+    play = DecisionRun(grouped("a", "b", limit=1, after="a"), under_way=(make_unit_id("b"),))
 
     play.judge("a", Health.HEALTHY)
     play.judge("b", Health.HEALTHY)
@@ -152,13 +152,13 @@ def test_who_was_under_way_and_waits_for_another_of_its_group_leaves_the_slot_to
 
 
 def test_a_wait_for_a_slot_is_reported_once(wording: RecordedWording) -> None:
-    play = Play(grouped("a", "b", "c", limit=1))
+    play = DecisionRun(grouped("a", "b", "c", limit=1))
 
     result = waits(play)
 
     assert [(wait.step, wait.reason) for wait in result] == [
-        ("b/sync/0", "Slots"),
-        ("c/sync/0", "Slots"),
+        ("b/sync/0", "ConcurrencyLimit"),
+        ("c/sync/0", "ConcurrencyLimit"),
     ]
     wording(wait.message for wait in result)
     play.judge("a", Health.HEALTHY)
@@ -171,7 +171,7 @@ def test_a_unit_keeps_its_slot_for_all_its_steps_and_for_good_when_it_failed() -
         structs.replace(item, unit=structs.replace(item.unit, concurrency_group="canary"))
         for item in (long, *units("short"))
     ]
-    play = Play(
+    play = DecisionRun(
         build_plan(
             members,
             concurrency_limits=(ConcurrencyLimit("canary", 1),),
@@ -193,7 +193,7 @@ def test_units_of_other_groups_do_not_wait_for_slots() -> None:
         structs.replace(item, unit=structs.replace(item.unit, concurrency_group=group))
         for item, group in zip(units("a", "b", "c"), ("canary", "canary", "rest"), strict=True)
     ]
-    play = Play(
+    play = DecisionRun(
         build_plan(
             members,
             concurrency_limits=(ConcurrencyLimit("canary", 1),),
@@ -205,10 +205,10 @@ def test_units_of_other_groups_do_not_wait_for_slots() -> None:
 
 
 def test_without_slots_each_unit_waits_for_its_approval(wording: RecordedWording) -> None:
-    play = Play(grouped("a", "b", limit=0), due=(make_unit_id("a"), make_unit_id("b")))
+    play = DecisionRun(grouped("a", "b", limit=0), due=(make_unit_id("a"), make_unit_id("b")))
     before, result = started(play), waits(play)
 
-    play.hear(ApprovalGranted(unit=make_unit_id("b")))
+    play.receive(ApprovalGranted(unit=make_unit_id("b")))
     play.judge("b", Health.HEALTHY)
 
     assert before == []
@@ -219,12 +219,12 @@ def test_without_slots_each_unit_waits_for_its_approval(wording: RecordedWording
 
 
 def test_a_step_after_a_barrier_starts_when_it_is_approved() -> None:
-    play = Play(behind_a_barrier(Barrier("Approval", "somebody must look")))
+    play = DecisionRun(behind_a_barrier(Barrier("Approval", "somebody must look")))
     play.judge("db", Health.HEALTHY)
     play.wait(3_600)
     before = play.states["shop/sync/1"]
 
-    play.hear(ApprovalGranted("shop/sync/1"))
+    play.receive(ApprovalGranted("shop/sync/1"))
 
     (wait,) = waits(play)
     assert (wait.step, wait.reason, wait.message, wait.until) == (
@@ -238,9 +238,9 @@ def test_a_step_after_a_barrier_starts_when_it_is_approved() -> None:
 
 
 def test_an_approval_that_comes_early_is_remembered() -> None:
-    play = Play(behind_a_barrier(Barrier("Approval", "somebody must look")))
+    play = DecisionRun(behind_a_barrier(Barrier("Approval", "somebody must look")))
 
-    play.hear(ApprovalGranted("shop/sync/1"))
+    play.receive(ApprovalGranted("shop/sync/1"))
     before = play.starts("shop/sync/1")
     play.judge("db", Health.HEALTHY)
 
@@ -251,7 +251,7 @@ def test_an_approval_that_comes_early_is_remembered() -> None:
 
 def test_a_barrier_with_a_moment_falls_then() -> None:
     until = Ms(START + 60 * SECOND)
-    play = Play(behind_a_barrier(Barrier("Window", "not before nine", until)))
+    play = DecisionRun(behind_a_barrier(Barrier("Window", "not before nine", until)))
     play.judge("db", Health.HEALTHY)
 
     play.wait(120)
@@ -261,9 +261,9 @@ def test_a_barrier_with_a_moment_falls_then() -> None:
 
 
 def test_a_unit_that_is_stopped_leaves_the_others_running() -> None:
-    play = Play(make_plan_from(*units("db", "mail", "web", after="db")))
+    play = DecisionRun(make_plan_from(*units("db", "mail", "web", after="db")))
 
-    play.hear(StopRequested("somebody wants it so", unit=make_unit_id("db")))
+    play.receive(StopRequested("somebody wants it so", unit=make_unit_id("db")))
     before = play.states
     play.judge("mail", Health.HEALTHY)
 
@@ -282,9 +282,9 @@ def test_a_unit_that_is_stopped_leaves_the_others_running() -> None:
 
 
 def test_a_unit_that_is_stopped_waits_for_the_writes_that_are_under_way() -> None:
-    play = Play(make_plan_from(*units("db", "web")), slow=("db",))
+    play = DecisionRun(make_plan_from(*units("db", "web")), slow=("db",))
 
-    play.hear(StopRequested("enough", unit=make_unit_id("db")))
+    play.receive(StopRequested("enough", unit=make_unit_id("db")))
     before = ended(play)
     play.wrote("db")
 
@@ -293,17 +293,17 @@ def test_a_unit_that_is_stopped_waits_for_the_writes_that_are_under_way() -> Non
 
 
 def test_a_unit_that_ended_already_cannot_be_stopped() -> None:
-    play = Play(make_plan_from(*units("db", "web")))
+    play = DecisionRun(make_plan_from(*units("db", "web")))
     play.judge("db", Health.HEALTHY)
 
-    play.hear(StopRequested("enough", unit=make_unit_id("db")))
+    play.receive(StopRequested("enough", unit=make_unit_id("db")))
     play.judge("web", Health.HEALTHY)
 
     assert ended(play) == [("db", "passed"), ("web", "passed"), ("", "passed")]
 
 
 def test_a_unit_that_is_left_out_fails_with_its_fault_and_the_others_begin() -> None:
-    play = Play(
+    play = DecisionRun(
         make_plan_from(*units("db", "mail", "web", after="db")),
         left_out={make_unit_id("db"): FAULT},
     )
@@ -332,7 +332,7 @@ def test_nothing_of_a_unit_that_is_left_out_is_run_for_its_failure() -> None:
         a_hook("Pod", "sorry", Phase.SYNC_FAIL),
         name="db",
     )
-    play = Play(
+    play = DecisionRun(
         build_plan([unit], readiness_timeout=no_budget), left_out={make_unit_id("db"): FAULT}
     )
 

@@ -43,12 +43,12 @@ class Secrets:
     def write(self, record: UnitRecord) -> dict[str, list[str]]:
         """Write a record; the parts that this took, or the head if there are none."""
         self.written.clear()
-        errand = record.write(lambda: Ms(0))
-        wish = next(errand)
+        procedure = record.write(lambda: Ms(0))
+        call = next(procedure)
         while True:
-            assert not isinstance(wish, Pause)
+            assert not isinstance(call, Pause)
             try:
-                wish = errand.send(tuple(self.answer(ask.request) for ask in wish))
+                call = procedure.send(tuple(self.answer(ask.request) for ask in call))
             except StopIteration as end:
                 self.refused = end.value
                 break
@@ -118,28 +118,28 @@ def test_what_was_in_one_secret_is_in_parts_when_it_has_grown() -> None:
 
 
 def test_the_former_holder_of_a_large_unit_cannot_write_its_parts() -> None:
-    secrets, late = Secrets(), a_record(MANY)
-    secrets.write(late)
+    secrets, former = Secrets(), a_record(MANY)
+    secrets.write(former)
     heir = UnitRecord("shop", "")
     read(secrets, heir)
     heir.claim("heir")
     heir.register_objects("plan", map(a_ref, MANY), digest="text", source="", now=Ms(0))
     secrets.write(heir)
 
-    late.set_entry(a_ref("m7"), JournalEntry("late"))
-    written = secrets.write(late)
+    former.set_entry(a_ref("m7"), JournalEntry("late"))
+    written = secrets.write(former)
 
     assert written == {}
     assert isinstance(secrets.refused, Conflict)
-    assert (heir.is_ours, late.is_ours) == (True, False)
+    assert (heir.is_ours, former.is_ours) == (True, False)
 
 
 def read(secrets: Secrets, record: UnitRecord) -> None:
-    errand = record.read(lambda: Ms(0))
-    wish = next(errand)
+    procedure = record.read(lambda: Ms(0))
+    call = next(procedure)
     while True:
-        assert not isinstance(wish, Pause)
+        assert not isinstance(call, Pause)
         try:
-            wish = errand.send(tuple(secrets.answer(ask.request) for ask in wish))
+            call = procedure.send(tuple(secrets.answer(ask.request) for ask in call))
         except StopIteration:
             return

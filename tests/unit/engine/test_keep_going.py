@@ -29,14 +29,16 @@ async def run(plan: Plan, *, keeps_going: bool) -> Run:
 
 def written(result: Run) -> list[str]:
     return [
-        event.ref.name for event in result.told(EventType.OBJECT_WRITTEN) if event.ref is not None
+        event.ref.name
+        for event in result.events_of(EventType.OBJECT_WRITTEN)
+        if event.ref is not None
     ]
 
 
 async def test_one_fault_means_that_nothing_is_written() -> None:
     result = await run(a_faulty_plan(), keeps_going=False)
 
-    refused = [event.ref.name for event in result.told(EventType.OBJECT_REFUSED) if event.ref]
+    refused = [event.ref.name for event in result.events_of(EventType.OBJECT_REFUSED) if event.ref]
     assert result.result == "invalid"
     assert refused == ["odd"]
     assert written(result) == []
@@ -45,7 +47,7 @@ async def test_one_fault_means_that_nothing_is_written() -> None:
 async def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it() -> None:
     result = await run(a_faulty_plan(), keeps_going=True)
 
-    ended = {str(event.unit): event.reason for event in result.told(EventType.UNIT_FINISHED)}
+    ended = {str(event.unit): event.reason for event in result.events_of(EventType.UNIT_FINISHED)}
     assert result.result == "failed"
     assert ended == {"bad": "failed", "late": "skipped", "well": "passed"}
     assert written(result) == ["well"]

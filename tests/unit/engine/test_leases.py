@@ -7,12 +7,13 @@ from collections import Counter
 import pytest
 
 from tests.support.builders import make_config_map, make_unit
-from tests.support.killable_processes import Absence, Landed
+from tests.support.killable_processes import Absence, ProcessedWrite
 from tests.support.recorded_wording import RecordedWording
 from tests.support.rollout_cases import Case, Shape
-from tests.support.rollout_stages import NOTHING, Part, Stage, finished
+from tests.support.rollout_stages import NOTHING, ProcessOptions, Stage, finished
 from tidegate.engine.records.heartbeat import LEASE, LEASE_DURATION
-from tidegate.engine.records.storage import SECRET, TIDEGATE_NAMESPACE
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
+from tidegate.model.k8s.kinds import SECRET
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import SECOND, Ms
@@ -26,7 +27,7 @@ WAITS = Case((((SLOW,), (CONFIG,)),), ((),))
 """Seven seconds between its two writes."""
 
 
-def written(stage: Stage, sender: str) -> list[Landed]:
+def written(stage: Stage, sender: str) -> list[ProcessedWrite]:
     """What one process wrote of the unit's objects."""
     ours = (item for item in stage.realm.landed if item.sender == sender)
     return [our for our in ours if our.write.ref.namespace == "default"]
@@ -44,7 +45,7 @@ def many(number: int) -> Plan:
 def test_a_clock_that_is_ahead_takes_nothing_from_a_live_holder(fast: int) -> None:
     stage, plan = Stage(WAITS), WAITS.plan()
     first = stage.actor(plan)
-    second = stage.actor(plan, Part(holder="two", begins=1_000, fast=fast))
+    second = stage.actor(plan, ProcessOptions(holder="two", begins=1_000, fast=fast))
 
     stage.play(first, second)
 
@@ -60,15 +61,15 @@ def test_a_dead_holder_is_waited_for_as_long_as_its_term(fast: int) -> None:
     died = Ms(START + 2 * SECOND)
     stage.play(killed, happenings=[(died, killed.life.kill)])
 
-    heir = stage.roll_out(plan, Part(holder="two", fast=fast))
+    heir = stage.roll_out(plan, ProcessOptions(holder="two", fast=fast))
 
     secrets = (item for item in stage.realm.landed if item.write.ref.kind == SECRET)
     taken = min(secret.at for secret in secrets if secret.sender == "2")
     assert killed.life.result == "killed"
     assert written(stage, "2")
     assert died + LEASE_DURATION <= taken <= died + LEASE_DURATION + 3 * SECOND
-    assert [event.reason for event in heir.run.told(EventType.UNIT_WAITING)] == ["LeaseHeld"]
-    assert len(heir.run.told(EventType.UNIT_ACQUIRED)) == 1
+    assert [event.reason for event in heir.run.events_of(EventType.UNIT_WAITING)] == ["LeaseHeld"]
+    assert len(heir.run.events_of(EventType.UNIT_ACQUIRED)) == 1
 
 
 def test_a_waiting_rollout_names_the_holder_and_reports_that_it_continues(
@@ -76,16 +77,18 @@ def test_a_waiting_rollout_names_the_holder_and_reports_that_it_continues(
 ) -> None:
     stage, newer = Stage(WAITS), WAITS.plan(image="app:2")
     first = stage.actor(WAITS.plan())
-    second = stage.actor(newer, Part(holder="two", begins=1_000))
+    second = stage.actor(newer, ProcessOptions(holder="two", begins=1_000))
 
     stage.play(first, second)
 
-    waits = second.run.told(EventType.UNIT_WAITING)
+    waits = second.run.events_of(EventType.UNIT_WAITING)
     assert {str(event.unit) for event in waits} == {"unit-0"}
     wording(waits[-1].message)
-    assert [str(event.unit) for event in second.run.told(EventType.UNIT_ACQUIRED)] == ["unit-0"]
+    assert [str(event.unit) for event in second.run.events_of(EventType.UNIT_ACQUIRED)] == [
+        "unit-0"
+    ]
     assert first.run.result == "stopped"
-    assert not first.run.told(EventType.UNIT_WAITING, EventType.UNIT_ACQUIRED)
+    assert not first.run.events_of(EventType.UNIT_WAITING, EventType.UNIT_ACQUIRED)
 
 
 @pytest.mark.parametrize("at", [52, 56, 60, 64])
@@ -94,7 +97,7 @@ def test_a_frozen_holder_writes_nothing_before_it_holds_the_unit_again(at: int) 
     bodies = tuple(make_config_map(f"u0-{number}", image="app:1") for number in range(200))
     plan = build_plan([make_unit(bodies, name="unit-0")], readiness_timeout=lambda _: None)
     first = stage.actor(plan)
-    second = stage.actor(plan, Part(holder="two", begins=1_000))
+    second = stage.actor(plan, ProcessOptions(holder="two", begins=1_000))
 
     stage.play(first, second, happenings=Absence(at, 20, "frozen").of(first.life))
 
@@ -110,7 +113,7 @@ def test_a_unit_that_was_taken_over_leaves_the_others_alone() -> None:
     stage, case = Stage(NOTHING), Case((waves, waves), ((), ()))
     both, result = case.plan(), Case((waves,), ((),)).plan()
     first = stage.actor(both)
-    second = stage.actor(result, Part(holder="two", begins=2_000))
+    second = stage.actor(result, ProcessOptions(holder="two", begins=2_000))
 
     stage.play(first, second, happenings=Absence(1_000, 21, "cut").of(first.life))
 

@@ -22,43 +22,43 @@ def read_result(live: LiveObject, change: WatchEventType = WatchEventType.MODIFI
 
 
 @pytest.fixture
-def outlook() -> LiveCache:
+def live_cache() -> LiveCache:
     """One object is desired, and our write of it returned version 5."""
-    outlook = LiveCache()
-    outlook.track([SPOT])
-    outlook.store(SPOT, a_live("5"))
-    return outlook
+    live_cache = LiveCache()
+    live_cache.track([SPOT])
+    live_cache.store(SPOT, a_live("5"))
+    return live_cache
 
 
 @pytest.mark.parametrize("version", ["5", "4"])
 def test_what_our_own_write_returned_is_no_news_nor_is_what_was_before_it(
-    outlook: LiveCache, version: str
+    live_cache: LiveCache, version: str
 ) -> None:
-    news = outlook.apply_watch_event("", read_result(a_live(version)))
+    news = live_cache.apply_watch_event("", read_result(a_live(version)))
 
     assert news is None
-    assert outlook.objects[SPOT].resource_version == "5"
+    assert live_cache.objects[SPOT].resource_version == "5"
 
 
 @pytest.mark.parametrize("live", [a_live("6"), a_live("x"), a_live("4", uid="two")])
-def test_another_state_and_another_object_are_news(outlook: LiveCache, live: LiveObject) -> None:
-    news = outlook.apply_watch_event("", read_result(live))
+def test_another_state_and_another_object_are_news(live_cache: LiveCache, live: LiveObject) -> None:
+    news = live_cache.apply_watch_event("", read_result(live))
 
     assert news == SPOT
-    assert outlook.objects[SPOT] is live
+    assert live_cache.objects[SPOT] is live
 
 
-def test_an_end_is_news_whatever_its_version(outlook: LiveCache) -> None:
-    news = outlook.apply_watch_event("", read_result(a_live("5"), WatchEventType.DELETED))
+def test_an_end_is_news_whatever_its_version(live_cache: LiveCache) -> None:
+    news = live_cache.apply_watch_event("", read_result(a_live("5"), WatchEventType.DELETED))
 
     assert news == SPOT
-    assert SPOT not in outlook.objects
+    assert SPOT not in live_cache.objects
 
 
-def test_a_stranger_is_no_news(outlook: LiveCache) -> None:
+def test_a_stranger_is_no_news(live_cache: LiveCache) -> None:
     other = LiveObject(Ref(REF.kind, "default", "other"), "two", 0, "9", b"{}")
 
-    news = outlook.apply_watch_event("", read_result(other))
+    news = live_cache.apply_watch_event("", read_result(other))
 
     assert news is None
-    assert list(outlook.objects) == [SPOT]
+    assert list(live_cache.objects) == [SPOT]

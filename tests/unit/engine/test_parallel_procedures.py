@@ -29,24 +29,24 @@ def pauses(until: int) -> Procedure[list[Outcome]]:
 
 
 def test_what_is_asked_at_the_same_time_is_asked_at_once() -> None:
-    errand = gather([asks(2), asks(1), asks(0)])
+    procedure = gather([asks(2), asks(1), asks(0)])
 
-    first = next(errand)
-    second = errand.send((Success(), NotFound("")))
+    first = next(procedure)
+    second = procedure.send((Success(), NotFound("")))
 
     with pytest.raises(StopIteration) as end:
-        errand.send((Success(),))
+        procedure.send((Success(),))
 
     assert (first, second) == ((ASK, ASK), (ASK,))
     assert end.value.value == [[Success(), Success()], [NotFound("")], []]
 
 
 def test_pauses_end_one_after_another() -> None:
-    errand = gather([pauses(7), pauses(5), asks(1)])
+    procedure = gather([pauses(7), pauses(5), asks(1)])
 
-    wishes = [next(errand), errand.send((Success(),)), errand.send(())]
+    calls = [next(procedure), procedure.send((Success(),)), procedure.send(())]
 
-    assert wishes == [(ASK,), Pause(Ms(5)), Pause(Ms(7))]
+    assert calls == [(ASK,), Pause(Ms(5)), Pause(Ms(7))]
 
 
 def test_a_write_that_was_late_goes_again_if_its_moment_has_moved() -> None:

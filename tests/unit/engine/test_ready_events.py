@@ -28,9 +28,9 @@ async def test_an_object_that_is_ready_before_the_others_is_reported() -> None:
     run = await roll_out(a_world(), make_plan_from((EARLY, LATE)))
 
     messages = [
-        (event.ref.name, event.at) for event in run.told(EventType.OBJECT_READY) if event.ref
+        (event.ref.name, event.at) for event in run.events_of(EventType.OBJECT_READY) if event.ref
     ]
-    (opened,) = run.told(EventType.GATE_OPENED)
+    (opened,) = run.events_of(EventType.GATE_OPENED)
     assert [name for name, _ in messages] == ["early", "late"]
     assert messages[0][1] < messages[1][1] == opened.at
 
@@ -39,4 +39,4 @@ async def test_an_object_that_was_never_waited_for_is_not_spoken_of() -> None:
     run = await roll_out(a_world(), make_plan_from(make_config_map()))
 
     assert run.result == "passed"
-    assert not run.told(EventType.OBJECT_READY)
+    assert not run.events_of(EventType.OBJECT_READY)

@@ -28,42 +28,42 @@ OLD = WrittenObject("old", 1, "5")
 NEW = WrittenObject("new", 1, "9", changed=True)
 
 
-class Replacing:
+class RecreatedStep:
     """A step whose only object, a Job, is being deleted since its text has changed."""
 
     def __init__(self) -> None:
         plan = make_plan_from(make_job())
         (step,) = plan.steps
-        self.name, self.spot = step.id, ClusterRef(step.cluster, step.batches[0][0].ref)
+        self.name, self.object_ref = step.id, ClusterRef(step.cluster, step.batches[0][0].ref)
         self.rollout = Rollout()
-        self.hear(RolloutStarted(plan))
-        standing = ComparedObject(self.spot, CompareResult.RECREATE, OLD)
-        (self.deletion,) = self.hear(StepCompared(self.name, (standing,)))
+        self.receive(RolloutStarted(plan))
+        compared = ComparedObject(self.object_ref, CompareResult.RECREATE, OLD)
+        (self.deletion,) = self.receive(StepCompared(self.name, (compared,)))
 
     @property
     def state(self) -> StepState:
         return self.rollout.steps[self.name].state
 
-    def hear(self, heard: Input) -> tuple[Command, ...]:
+    def receive(self, heard: Input) -> tuple[Command, ...]:
         return tuple(decide(self.rollout, heard, Ms(0)).commands)
 
     def wrote(self, outcome: WrittenObject | None) -> tuple[Command, ...]:
-        return self.hear(WriteFinished(self.name, self.spot, outcome))
+        return self.receive(WriteFinished(self.name, self.object_ref, outcome))
 
 
 @pytest.mark.parametrize("answer", [None, OLD], ids=["it was gone", "it is going"])
 def test_an_end_that_is_seen_before_the_deletion_is_answered_keeps_the_gate_shut(
     answer: WrittenObject | None,
 ) -> None:
-    replacing = Replacing()
+    replacing = RecreatedStep()
     assert isinstance(replacing.deletion, Delete)
 
-    early = replacing.hear(ObjectDeleted(replacing.spot, "old"))
-    (late,) = replacing.wrote(answer)
+    early = replacing.receive(ObjectDeleted(replacing.object_ref, "old"))
+    (commands,) = replacing.wrote(answer)
     before = replacing.state
     replacing.wrote(NEW)
 
     assert early == ()
-    assert isinstance(late, Apply)
+    assert isinstance(commands, Apply)
     assert before is StepState.APPLYING
     assert replacing.state is StepState.GATING

@@ -15,7 +15,7 @@ from tests.support.cluster_history import assert_counted
 from tests.support.killable_processes import Absence
 from tests.support.recorded_wording import RecordedWording
 from tests.support.rollout_cases import Case, Shape, down
-from tests.support.rollout_stages import NOTHING, Part, Stage, finished
+from tests.support.rollout_stages import NOTHING, ProcessOptions, Stage, finished
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import Ms
@@ -75,12 +75,14 @@ def test_a_server_that_refuses_the_journal_for_a_while_costs_time() -> None:
 def test_a_rollout_that_is_stopped_before_it_began_has_stopped() -> None:
     stage = Stage(TWO_UNITS)
 
-    stopped = stage.roll_out(TWO_UNITS.plan(), Part(deeds={9: lambda item: item.stop("enough")}))
+    stopped = stage.roll_out(
+        TWO_UNITS.plan(), ProcessOptions(calls={9: lambda item: item.stop("enough")})
+    )
     after = stage.realm.now()
-    next_one = stage.roll_out(TWO_UNITS.plan(), Part(holder="two"))
+    next_one = stage.roll_out(TWO_UNITS.plan(), ProcessOptions(holder="two"))
 
     assert stopped.run.result == "stopped"
-    assert not stopped.run.told(EventType.ROLLOUT_STARTED)
+    assert not stopped.run.events_of(EventType.ROLLOUT_STARTED)
     assert next_one.run.result == "passed"
     assert stage.realm.now() - after < 1_000
 
@@ -88,21 +90,23 @@ def test_a_rollout_that_is_stopped_before_it_began_has_stopped() -> None:
 def test_a_newer_plan_that_comes_before_the_beginning_is_the_one_that_runs() -> None:
     stage, newer = Stage(TWO_UNITS), TWO_UNITS.plan(image="app:2")
 
-    part = Part(deeds={3: lambda item: item.supersede(newer)})
+    part = ProcessOptions(calls={3: lambda item: item.supersede(newer)})
     run = stage.roll_out(TWO_UNITS.plan(), part).run
 
-    assert [event.reason for event in run.told(EventType.ROLLOUT_STARTED)] == [newer.digest]
+    assert [event.reason for event in run.events_of(EventType.ROLLOUT_STARTED)] == [newer.digest]
     assert stage.objects() == finished(newer)
 
 
 def superseded(stage: Stage, older: Plan, newer: Plan) -> list[EventType]:
     """The events of objects when a plan takes over from one whose gate still waits."""
-    part = Part(answers={EventType.STEP_GATING: lambda item: item.supersede(newer)})
+    part = ProcessOptions(answers={EventType.STEP_GATING: lambda item: item.supersede(newer)})
     run = stage.roll_out(older, part).run
     assert run.result == "passed"
-    assert run.told(EventType.ROLLOUT_SUPERSEDED)
+    assert run.events_of(EventType.ROLLOUT_SUPERSEDED)
     kinds = (EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED)
-    return [event.type for event in run.told(*kinds) if event.ref and event.ref.name == "u-more"]
+    return [
+        event.type for event in run.events_of(*kinds) if event.ref and event.ref.name == "u-more"
+    ]
 
 
 def test_an_object_of_a_kind_that_is_watched_already_is_seen() -> None:
@@ -139,8 +143,8 @@ def test_a_plan_that_comes_when_all_is_over_is_not_taken() -> None:
     taken: list[bool] = []
     stage, newer = Stage(TWO_UNITS), TWO_UNITS.plan(image="app:2")
 
-    def ask_each_turn(turn: int) -> Part:
-        return Part(deeds={turn: lambda item: taken.append(item.supersede(newer))})
+    def ask_each_turn(turn: int) -> ProcessOptions:
+        return ProcessOptions(calls={turn: lambda item: taken.append(item.supersede(newer))})
 
     turns = stage.roll_out(TWO_UNITS.plan()).life.turns
     for turn in range(1, turns):
@@ -166,7 +170,7 @@ def test_a_disconnected_rollout_does_not_undo_a_newer_plan(
     case = a_case((SERVER,), (CONFIG,))
     stage, newer = Stage(case), case.plan(image="app:2")
     first = stage.actor(case.plan())
-    second = stage.actor(newer, Part(holder="two", begins=6_000))
+    second = stage.actor(newer, ProcessOptions(holder="two", begins=6_000))
 
     stage.play(first, second, happenings=Absence(400, 36, "cut").of(first.life))
 
@@ -184,7 +188,7 @@ def test_a_job_that_another_rollout_finished_is_not_run_again() -> None:
     case = a_case((SERVER,), (BRIEF,))
     stage = Stage(case)
     first = stage.actor(case.plan())
-    second = stage.actor(case.plan(), Part(holder="two", begins=100))
+    second = stage.actor(case.plan(), ProcessOptions(holder="two", begins=100))
 
     stage.play(first, second, happenings=Absence(100, 10, "cut").of(first.life))
 
@@ -196,7 +200,7 @@ def test_two_jobs_at_once_that_another_rollout_finished_are_not_run_again() -> N
     case = a_case((SLOW, SLOW), (SLOW, SLOW))
     stage = Stage(case)
     first = stage.actor(case.plan())
-    second = stage.actor(case.plan(), Part(holder="two", begins=5_000))
+    second = stage.actor(case.plan(), ProcessOptions(holder="two", begins=5_000))
 
     stage.play(first, second, happenings=Absence(8_000, 18, "cut").of(first.life))
 
@@ -209,7 +213,7 @@ def test_a_frozen_process_looks_at_its_lease_before_it_writes() -> None:
     case = a_case((SERVER,), (CONFIG,))
     stage, newer = Stage(case), case.plan(image="app:2")
     first = stage.actor(case.plan())
-    second = stage.actor(newer, Part(holder="two", begins=300))
+    second = stage.actor(newer, ProcessOptions(holder="two", begins=300))
 
     stage.play(first, second, happenings=Absence(200, 40, "frozen").of(first.life))
 
@@ -220,7 +224,7 @@ def test_a_job_that_another_finished_is_not_run_again_by_who_heard_of_it_from_th
     case = a_case((Shape("Fleeting", 0, 4_000, "well"),))
     stage = Stage(case)
     first = stage.actor(case.plan())
-    second = stage.actor(case.plan(), Part(holder="two", begins=100))
+    second = stage.actor(case.plan(), ProcessOptions(holder="two", begins=100))
 
     stage.play(first, second, happenings=Absence(100, 33, "cut").of(first.life))
 

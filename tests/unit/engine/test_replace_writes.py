@@ -28,26 +28,26 @@ def a_life(version: str) -> LiveObject:
     return parse_live_object(msgspec.json.encode(result))
 
 
-class Talk:
+class ProcedureRun:
     """A procedure that is answered by a test."""
 
     def __init__(self, live: LiveObject | None) -> None:
-        craft, spot = DefaultEvaluator(Judge.from_rows(())), ClusterRef("", ITEM.ref)
-        self._errand: Procedure[Outcome] = apply_object(
-            spot, ITEM, UNIT, live=live, evaluator=craft, urgent=True
+        evaluator, cluster_ref = DefaultEvaluator(Judge.from_rows(())), ClusterRef("", ITEM.ref)
+        self._procedure: Procedure[Outcome] = apply_object(
+            cluster_ref, ITEM, UNIT, live=live, evaluator=evaluator, urgent=True
         )
-        self.asked = self._request(next(self._errand))
+        self.request = self._request(next(self._procedure))
         self.outcome: Outcome | None = None
 
     def answer(self, outcome: Outcome) -> None:
         try:
-            self.asked = self._request(self._errand.send((outcome,)))
+            self.request = self._request(self._procedure.send((outcome,)))
         except StopIteration as end:
             self.outcome = end.value
 
-    def _request(self, wish: object) -> Request:
-        assert isinstance(wish, tuple)
-        (ask,) = wish
+    def _request(self, call: object) -> Request:
+        assert isinstance(call, tuple)
+        (ask,) = call
         assert isinstance(ask, ApiCall)
         return ask.request
 
@@ -58,63 +58,63 @@ def list_results(request: Request) -> tuple[Verb, str, str]:
 
 
 def test_what_is_not_there_is_created() -> None:
-    talk = Talk(None)
+    procedure_run = ProcedureRun(None)
 
-    assert list_results(talk.asked) == (Verb.CREATE, "", "tidegate")
+    assert list_results(procedure_run.request) == (Verb.CREATE, "", "tidegate")
 
 
 def test_what_lives_is_replaced_in_the_version_that_is_known() -> None:
-    talk = Talk(a_life("7"))
+    procedure_run = ProcedureRun(a_life("7"))
 
-    assert list_results(talk.asked) == (Verb.REPLACE, "7", "tidegate")
+    assert list_results(procedure_run.request) == (Verb.REPLACE, "7", "tidegate")
 
 
 def test_an_object_changed_by_another_client_is_read_and_replaced() -> None:
-    talk = Talk(a_life("7"))
+    procedure_run = ProcedureRun(a_life("7"))
 
-    talk.answer(OVERTAKEN)
-    read = talk.asked
-    talk.answer(Success(a_life("8")))
-    again = talk.asked
-    talk.answer(Success(a_life("9")))
+    procedure_run.answer(OVERTAKEN)
+    read = procedure_run.request
+    procedure_run.answer(Success(a_life("8")))
+    again = procedure_run.request
+    procedure_run.answer(Success(a_life("9")))
 
     assert isinstance(read, Get)
     assert list_results(again) == (Verb.REPLACE, "8", "tidegate")
-    assert talk.outcome == Success(a_life("9"))
+    assert procedure_run.outcome == Success(a_life("9"))
 
 
 def test_an_object_created_by_another_client_is_replaced() -> None:
-    talk = Talk(None)
+    procedure_run = ProcedureRun(None)
 
-    talk.answer(AlreadyExists("it is there"))
-    talk.answer(Success(a_life("8")))
+    procedure_run.answer(AlreadyExists("it is there"))
+    procedure_run.answer(Success(a_life("8")))
 
-    assert list_results(talk.asked) == (Verb.REPLACE, "8", "tidegate")
+    assert list_results(procedure_run.request) == (Verb.REPLACE, "8", "tidegate")
 
 
 def test_an_object_deleted_by_another_client_is_created() -> None:
-    talk = Talk(a_life("7"))
+    procedure_run = ProcedureRun(a_life("7"))
 
-    talk.answer(NotFound("it is gone"))
-    talk.answer(NotFound("it is gone"))
+    procedure_run.answer(NotFound("it is gone"))
+    procedure_run.answer(NotFound("it is gone"))
 
-    assert list_results(talk.asked) == (Verb.CREATE, "", "tidegate")
+    assert list_results(procedure_run.request) == (Verb.CREATE, "", "tidegate")
 
 
 def test_who_is_overtaken_again_and_again_gives_up() -> None:
-    talk = Talk(a_life("1"))
+    procedure_run = ProcedureRun(a_life("1"))
 
     for version in range(2, REPLACE_TRIES + 1):
-        talk.answer(OVERTAKEN)
-        talk.answer(Success(a_life(str(version))))
-    talk.answer(OVERTAKEN)
+        procedure_run.answer(OVERTAKEN)
+        procedure_run.answer(Success(a_life(str(version))))
+    procedure_run.answer(OVERTAKEN)
 
-    assert talk.outcome == OVERTAKEN
+    assert procedure_run.outcome == OVERTAKEN
 
 
 def test_what_is_refused_is_not_tried_again() -> None:
-    talk = Talk(a_life("7"))
+    procedure_run = ProcedureRun(a_life("7"))
 
-    talk.answer(Forbidden("you may not"))
+    procedure_run.answer(Forbidden("you may not"))
 
-    assert talk.outcome == Forbidden("you may not")
+    assert procedure_run.outcome == Forbidden("you may not")

@@ -39,7 +39,7 @@ def a_cluster(*kinds: Kind) -> LiveCache:
     return LiveCache(served_kinds={"": served})
 
 
-def standing(stand: CompareResult, *bodies: JsonObject) -> list[ComparedItem]:
+def compared(stand: CompareResult, *bodies: JsonObject) -> list[ComparedItem]:
     """Objects of a plan that all stand alike."""
     return [
         (step, item, ComparedObject(ClusterRef("", item.ref), stand))
@@ -57,7 +57,7 @@ def leaving(stand: CompareResult, *names: str, asks: bool = False) -> list[Compa
             msgspec.structs.replace(item, action=ItemAction.DELETE, requires_confirmation=asks),
             how,
         )
-        for step, item, how in standing(stand, *map(make_config_map, names))
+        for step, item, how in compared(stand, *map(make_config_map, names))
     ]
 
 
@@ -79,17 +79,17 @@ def play(
 ) -> tuple[AccessReview, list[tuple[str, str]]]:
     """Answer each question; what came of it, and what was asked."""
     unit = PlannedUnit(id=make_unit_id("shop"), policy=Policy(confirmed=consents))
-    errand = review_access(examined, cluster or ALL, {unit.id: unit})
+    procedure = review_access(examined, cluster or ALL, {unit.id: unit})
     answers: tuple[Outcome, ...] | None = None
     request: list[tuple[str, str]] = []
     while True:
         try:
-            wishes = next(errand) if answers is None else errand.send(answers)
+            calls = next(procedure) if answers is None else procedure.send(answers)
         except StopIteration as end:
-            leave: AccessReview = end.value
-            return leave, request
-        assert isinstance(wishes, tuple)
-        questions = [requested_right(wish.request) for wish in wishes]
+            access: AccessReview = end.value
+            return access, request
+        assert isinstance(calls, tuple)
+        questions = [requested_right(call.request) for call in calls]
         answers = tuple(a_verdict(allowed=allows(*question)) for question in questions)
         request += questions
 
@@ -104,11 +104,11 @@ ALL = a_cluster(CONFIG_MAP, DEPLOYMENT, REVIEW)
 
 def test_each_kind_is_asked_about_once_however_many_objects_there_are() -> None:
     bodies = [*map(make_config_map, "abc"), *map(make_deployment, "de")]
-    examined = standing(CompareResult.ABSENT, *bodies)
+    examined = compared(CompareResult.ABSENT, *bodies)
 
-    leave, request = play(examined, lambda *_: True)
+    access, request = play(examined, lambda *_: True)
 
-    assert leave == ([], examined)
+    assert access == ([], examined)
     assert sorted(request) == [
         ("create", "configmaps"),
         ("create", "deployments"),
@@ -118,7 +118,7 @@ def test_each_kind_is_asked_about_once_however_many_objects_there_are() -> None:
 
 
 def test_a_missing_right_is_reported_for_the_first_object_and_excludes_the_others() -> None:
-    examined = standing(CompareResult.ABSENT, *map(make_config_map, "ab"), make_deployment("web"))
+    examined = compared(CompareResult.ABSENT, *map(make_config_map, "ab"), make_deployment("web"))
 
     neither, _ = play(examined, lambda verb, _: verb != "create")
     item, _ = play(examined, lambda _, what: not what.startswith("configmaps"))
@@ -133,20 +133,20 @@ def test_a_missing_right_is_reported_for_the_first_object_and_excludes_the_other
 
 def test_a_role_that_names_objects_is_enough_for_these() -> None:
     examined = [
-        *standing(CompareResult.DIFFERENT, *map(make_config_map, "ab")),
-        *standing(CompareResult.ABSENT, make_config_map("c")),
+        *compared(CompareResult.DIFFERENT, *map(make_config_map, "ab")),
+        *compared(CompareResult.ABSENT, make_config_map("c")),
     ]
     named = {"configmaps/a", "configmaps/c"}
 
-    leave, request = play(examined, lambda verb, what: what in named or verb == "create")
+    access, request = play(examined, lambda verb, what: what in named or verb == "create")
 
-    assert [ref.name for _, ref, _ in leave.failures] == ["b"]
-    assert [item.ref.name for _, item, _ in leave.allowed] == ["a", "c"]
+    assert [ref.name for _, ref, _ in access.failures] == ["b"]
+    assert [item.ref.name for _, item, _ in access.allowed] == ["a", "c"]
     assert request[2:] == [("patch", f"configmaps/{name}") for name in "abc"]
 
 
 def test_what_lives_and_differs_is_only_patched() -> None:
-    examined = standing(CompareResult.DIFFERENT, make_config_map())
+    examined = compared(CompareResult.DIFFERENT, make_config_map())
 
     _, request = play(examined, lambda *_: True)
 
@@ -155,62 +155,62 @@ def test_what_lives_and_differs_is_only_patched() -> None:
 
 @pytest.mark.parametrize("cluster", [a_cluster(CONFIG_MAP), a_cluster(REVIEW)])
 def test_without_access_reviews_no_right_is_missing(cluster: LiveCache) -> None:
-    examined = standing(CompareResult.ABSENT, make_config_map())
+    examined = compared(CompareResult.ABSENT, make_config_map())
 
-    leave, request = play(examined, lambda *_: False, cluster=cluster)
+    access, request = play(examined, lambda *_: False, cluster=cluster)
 
-    assert (leave, request) == (([], examined), [])
+    assert (access, request) == (([], examined), [])
 
 
 def test_an_object_that_is_in_sync_needs_no_right() -> None:
-    examined = standing(CompareResult.IN_SYNC, make_config_map())
+    examined = compared(CompareResult.IN_SYNC, make_config_map())
 
-    leave, request = play(examined, lambda *_: False)
+    access, request = play(examined, lambda *_: False)
 
-    assert (leave, request) == (([], examined), [])
+    assert (access, request) == (([], examined), [])
 
 
 def test_a_cluster_that_does_not_answer_denies_nothing() -> None:
-    examined = standing(CompareResult.DIFFERENT, make_config_map())
-    errand = review_access(
+    examined = compared(CompareResult.DIFFERENT, make_config_map())
+    procedure = review_access(
         examined, ALL, {make_unit_id("shop"): PlannedUnit(id=make_unit_id("shop"))}
     )
-    next(errand)
+    next(procedure)
 
-    named = errand.send((ServerError(500, "InternalError", "busy"),))
+    named = procedure.send((ServerError(500, "InternalError", "busy"),))
     with pytest.raises(StopIteration) as end:
-        errand.send(())
+        procedure.send(())
 
     assert named == ()
     assert end.value.value == ([], examined)
 
 
 def test_rights_to_delete_are_checked_and_do_not_hold_writes() -> None:
-    coming = standing(CompareResult.DIFFERENT, make_config_map("new"))
+    coming = compared(CompareResult.DIFFERENT, make_config_map("new"))
     going = leaving(CompareResult.IN_SYNC, "old", "older")
 
-    leave, request = play([*going, *coming], lambda verb, _: verb != "delete")
+    access, request = play([*going, *coming], lambda verb, _: verb != "delete")
 
     assert request[:2] == [("delete", "configmaps"), ("patch", "configmaps")]
-    ((_, ref, trouble),) = leave.failures
+    ((_, ref, trouble),) = access.failures
     assert ref.name == "old"
     assert all(name in trouble.message for name in ("delete", "`configmaps`", "`default`"))
-    assert leave.allowed == coming
+    assert access.allowed == coming
 
 
 def test_an_object_that_may_be_neither_created_nor_deleted_is_reported_for_both() -> None:
     examined = [
         *leaving(CompareResult.IN_SYNC, "old"),
-        *standing(CompareResult.ABSENT, make_config_map("new")),
+        *compared(CompareResult.ABSENT, make_config_map("new")),
     ]
 
-    leave, _ = play(examined, lambda *_: False)
+    access, _ = play(examined, lambda *_: False)
 
-    assert [ref.name for _, ref, _ in leave.failures] == ["old", "new"]
+    assert [ref.name for _, ref, _ in access.failures] == ["old", "new"]
 
 
 def test_what_makes_room_for_itself_is_deleted_and_made_again() -> None:
-    _, request = play(standing(CompareResult.RECREATE, make_config_map()), lambda *_: True)
+    _, request = play(compared(CompareResult.RECREATE, make_config_map()), lambda *_: True)
 
     assert request == [(verb, "configmaps") for verb in ("delete", "create", "patch")]
 
@@ -218,9 +218,9 @@ def test_what_makes_room_for_itself_is_deleted_and_made_again() -> None:
 def test_what_is_gone_already_needs_no_right() -> None:
     examined = leaving(CompareResult.ABSENT, "old")
 
-    leave, request = play(examined, lambda *_: False)
+    access, request = play(examined, lambda *_: False)
 
-    assert (leave, request) == (([], examined), [])
+    assert (access, request) == (([], examined), [])
 
 
 @pytest.mark.parametrize("consents", [True, False])

@@ -37,14 +37,14 @@ def a_world() -> Dispatcher:
     return Dispatcher(ResilientWorld(sandbox))
 
 
-def a_rollout(world: Dispatcher, name: str, hear: Hear) -> Driver:
+def a_rollout(world: Dispatcher, name: str, on_event: Hear) -> Driver:
     waves = (
         make_config_map(f"{name}-first"),
         make_deployment(name),
         make_config_map(f"{name}-last"),
     )
     plan = make_plan_from(make_unit(*waves, name=name))
-    return Driver(world, plan, DefaultEvaluator(Judge.from_rows(())), make_settings(), hear)
+    return Driver(world, plan, DefaultEvaluator(Judge.from_rows(())), make_settings(), on_event)
 
 
 def the_map(name: str) -> Get:
@@ -94,13 +94,13 @@ async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_mome
 
     async with asyncio.TaskGroup() as group:
 
-        def hear(event: Event) -> None:
+        def on_event(event: Event) -> None:
             events.append(event)
             if event.type is EventType.GATE_WAITING and not begun:
                 group.create_task(question())
                 begun.append(event.at)
 
-        group.create_task(drive(a_rollout(world, "web", hear)))
+        group.create_task(drive(a_rollout(world, "web", on_event)))
 
     ((at, (first, last, _)),) = result
     assert begun == [begun[0]] * 2

@@ -13,7 +13,7 @@ from tests.support.builders import (
 )
 from tests.support.killable_processes import Absence, Happening
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
-from tests.support.rollout_stages import NOTHING, Actor, Part, Stage
+from tests.support.rollout_stages import NOTHING, Actor, ProcessOptions, Stage
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import SECOND, Ms
@@ -58,7 +58,7 @@ def others(stage: Stage) -> dict[str, object]:
 
 
 def ended(actor: Actor) -> dict[str, str]:
-    return {str(item.unit): item.reason for item in actor.run.told(EventType.UNIT_FINISHED)}
+    return {str(item.unit): item.reason for item in actor.run.events_of(EventType.UNIT_FINISHED)}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_a_unit_that_another_rollout_asks_for_leaves_the_rest_running(
     stage = Stage(NOTHING)
     first = stage.actor(PLAN)
 
-    second = stage.actor(NEWER, Part(holder="two", begins=2_000))
+    second = stage.actor(NEWER, ProcessOptions(holder="two", begins=2_000))
     stage.play(first, second)
 
     calm, alone = undisturbed
@@ -89,10 +89,10 @@ def test_a_unit_that_was_taken_over_while_its_process_was_away_leaves_the_rest_a
 ) -> None:
     stage = Stage(NOTHING)
     first = stage.actor(PLAN)
-    second = stage.actor(NEWER, Part(holder="two", begins=2_000))
+    second = stage.actor(NEWER, ProcessOptions(holder="two", begins=2_000))
     away: list[Happening] = [
         (Ms(START + 1_500), first.life.world.cut),
-        (Ms(START + 40_000), first.life.world.mend),
+        (Ms(START + 40_000), first.life.world.fix),
     ]
 
     stage.play(first, second, happenings=away)
@@ -110,7 +110,10 @@ def test_a_unit_that_was_taken_over_before_the_first_write_leaves_the_rest_alone
     results = set()
     for away in range(0, 120, 4):
         stage = Stage(NOTHING)
-        first, second = stage.actor(trio), stage.actor(newer, Part(holder="two", begins=500))
+        first, second = (
+            stage.actor(trio),
+            stage.actor(newer, ProcessOptions(holder="two", begins=500)),
+        )
         stage.play(first, second, happenings=Absence(away, 40, "frozen").of(first.life))
         results.add(ended(first).pop("unit-1"))
         assert ended(first) | {"unit-1": ""} == {

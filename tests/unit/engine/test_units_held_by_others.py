@@ -16,7 +16,7 @@ from tests.support.builders import (
     make_unit,
 )
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
-from tests.support.rollout_stages import NOTHING, Actor, Part, Stage, blocks, finished
+from tests.support.rollout_stages import NOTHING, Actor, ProcessOptions, Stage, blocks, finished
 from tidegate.engine.driver import Driver
 from tidegate.engine.records.storage import UNIT_LABEL, resource_name
 from tidegate.model.k8s.objects import JsonObject
@@ -50,23 +50,23 @@ def first_write(stage: Stage, sender: str, name: str) -> int:
 
 
 def ended(actor: Actor) -> dict[str, str]:
-    return {str(item.unit): item.reason for item in actor.run.told(EventType.UNIT_FINISHED)}
+    return {str(item.unit): item.reason for item in actor.run.events_of(EventType.UNIT_FINISHED)}
 
 
 def test_a_unit_that_is_held_delays_only_what_depends_on_it() -> None:
     stage, plan = Stage(NOTHING), plan_of([member(0, slow=SLOW)])
-    first = stage.actor(plan, Part(holder="z-first"))
+    first = stage.actor(plan, ProcessOptions(holder="z-first"))
     wider = plan_of([member(0, slow=SLOW), member(1), member(2, after=0)])
-    second = stage.actor(wider, Part(holder="a-second", begins=1_000))
+    second = stage.actor(wider, ProcessOptions(holder="a-second", begins=1_000))
 
     stage.play(first, second)
 
     assert first_write(stage, "2", "u1-a") < 1_100
     assert ended(second) == {"unit-0": "passed", "unit-1": "passed", "unit-2": "passed"}
-    waits = second.run.told(EventType.UNIT_WAITING)
+    waits = second.run.events_of(EventType.UNIT_WAITING)
     assert {(str(wait.unit), wait.reason) for wait in waits} == {("unit-0", "LeaseHeld")}
     assert "`z-first`" in waits[0].message
-    (taken,) = second.run.told(EventType.UNIT_ACQUIRED)
+    (taken,) = second.run.events_of(EventType.UNIT_ACQUIRED)
     assert first_write(stage, "2", "u2-a") > taken.at - START
 
 
@@ -74,7 +74,7 @@ def test_a_fault_in_a_unit_that_is_held_means_that_nothing_is_written() -> None:
     stage = Stage(NOTHING)
     first = stage.actor(plan_of([member(0, slow=SLOW)]))
     odd = make_unit(make_object("nobody.example/v1 Gadget", "u0-odd"), name="unit-0")
-    second = stage.actor(plan_of([odd, member(1)]), Part(holder="two", begins=1_000))
+    second = stage.actor(plan_of([odd, member(1)]), ProcessOptions(holder="two", begins=1_000))
 
     stage.play(first, second)
 
@@ -100,7 +100,7 @@ def test_what_its_holder_made_impossible_fails_that_unit_alone() -> None:
     ours = make_unit(slow, with_selector("u0-b", "ours"), name="unit-0", policy=IN_A_HURRY)
     first = stage.actor(plan_of([theirs]))
     second = stage.actor(
-        plan_of([ours, member(1), member(2, after=0)]), Part(holder="two", begins=100)
+        plan_of([ours, member(1), member(2, after=0)]), ProcessOptions(holder="two", begins=100)
     )
 
     stage.play(first, second)
@@ -122,14 +122,14 @@ def test_what_its_holder_left_behind_is_pruned_when_the_unit_is_taken() -> None:
     more = make_unit(slow, {**old, "metadata": marked}, name="unit-0", policy=IN_A_HURRY)
     less = make_unit(slow, name="unit-0", policy=structs.replace(IN_A_HURRY, prune=True))
     first = stage.actor(plan_of([more]))
-    second = stage.actor(plan_of([less, member(1)]), Part(holder="two", begins=100))
+    second = stage.actor(plan_of([less, member(1)]), ProcessOptions(holder="two", begins=100))
 
     stage.play(first, second)
 
     assert second.run.result == "passed"
-    assert [item.ref.name for item in second.run.told(EventType.OBJECT_PRUNED) if item.ref] == [
-        "u0-old"
-    ]
+    assert [
+        item.ref.name for item in second.run.events_of(EventType.OBJECT_PRUNED) if item.ref
+    ] == ["u0-old"]
     assert "u0-old" not in " ".join(stage.objects())
 
 
@@ -137,7 +137,7 @@ def test_a_rollout_that_waits_for_a_unit_can_be_stopped() -> None:
     stage, plan = Stage(NOTHING), plan_of([member(0, slow=SLOW)])
     first = stage.actor(plan)
     stops = {EventType.UNIT_WAITING: lambda driver: driver.stop("enough")}
-    second = stage.actor(plan, Part(holder="two", begins=1_000, answers=stops))
+    second = stage.actor(plan, ProcessOptions(holder="two", begins=1_000, answers=stops))
 
     stage.play(first, second)
 
@@ -155,7 +155,7 @@ def test_a_unit_that_a_newer_plan_leaves_out_and_the_next_one_wants_is_still_tak
         EventType.UNIT_WAITING: lambda driver: driver.supersede(without),
         EventType.ROLLOUT_SUPERSEDED: lambda driver: driver.supersede(again),
     }
-    second = stage.actor(plan, Part(holder="two", begins=500, answers=changes))
+    second = stage.actor(plan, ProcessOptions(holder="two", begins=500, answers=changes))
 
     stage.play(first, second)
 
@@ -174,14 +174,14 @@ def crossed(slow: int) -> Plan:
 
 def divided() -> Stage:
     """Of two that begin at once, the first comes late to the record of `unit-1`."""
-    late = FaultSelector(verbs=("create",), name=resource_name("unit-1"))
-    slow = CallFault(Delay(duration=Ms(100)), late, Frequency(times=1))
+    later_write = FaultSelector(verbs=("create",), name=resource_name("unit-1"))
+    slow = CallFault(Delay(duration=Ms(100)), later_write, Frequency(times=1))
     return Stage(replace(NOTHING, faults=(slow,)))
 
 
 def test_two_that_hold_what_the_other_waits_for_let_go_of_it() -> None:
     stage, plan = divided(), crossed(500)
-    first, second = (stage.actor(plan, Part(holder=name)) for name in ("first", "second"))
+    first, second = (stage.actor(plan, ProcessOptions(holder=name)) for name in ("first", "second"))
 
     stage.play(first, second)
 
@@ -199,7 +199,10 @@ def test_of_two_plans_that_begin_at_once_one_comes_through_everywhere(
         plan_of([member(number, image, slow=12_000) for number in (0, 1)])
         for image in ("app:1", "app:2")
     )
-    first, second = stage.actor(old, Part(holder=names[0])), stage.actor(new, Part(holder=names[1]))
+    first, second = (
+        stage.actor(old, ProcessOptions(holder=names[0])),
+        stage.actor(new, ProcessOptions(holder=names[1])),
+    )
 
     stage.play(first, second)
 

@@ -39,7 +39,7 @@ def together(*texts: str) -> str:
     return "---\n".join(texts)
 
 
-def lacking(text: str) -> list[str]:
+def missing_names(text: str) -> list[str]:
     return [
         unmet_dependency.name
         for unmet_dependency in find_unmet_dependencies(graph_of_text(together(NAMESPACE, text)))
@@ -76,8 +76,8 @@ def test_a_key_that_a_secret_has_not_got_is_missing(wording: RecordedWording) ->
     env = "        env:\n        - {name: A, valueFrom: {secretKeyRef: {name: db, key: user}}}\n"
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: x}\n"
 
-    wording(lacking(together(WEB + env, secret)))
-    assert lacking(together(WEB + env, secret.replace("password", "user"))) == []
+    wording(missing_names(together(WEB + env, secret)))
+    assert missing_names(together(WEB + env, secret.replace("password", "user"))) == []
 
 
 def test_what_is_optional_is_not_missing() -> None:
@@ -128,10 +128,10 @@ def test_a_port_that_a_service_does_not_have_is_missing(
     bare = service.replace("spec: {", "spec: {clusterIP: None, ")
     db = WEB.replace("web", "db")
 
-    names = lacking(together(WEB + call, service, db))
+    names = missing_names(together(WEB + call, service, db))
     assert len(names) == missing
     wording(names)
-    assert lacking(together(WEB + call, bare, db)) == []
+    assert missing_names(together(WEB + call, bare, db)) == []
 
 
 def test_the_pods_of_a_called_service_without_a_workload_are_missing(
@@ -141,11 +141,11 @@ def test_the_pods_of_a_called_service_without_a_workload_are_missing(
     service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
     database = "apiVersion: example.com/v1\nkind: Database\nmetadata: {name: db, namespace: shop}\n"
 
-    names = lacking(together(WEB + call, service))
+    names = missing_names(together(WEB + call, service))
     assert len(names) == 1
     wording(names)
-    assert lacking(together(WEB, service)) == []
-    assert names[0] not in lacking(together(WEB + call, service, database))
+    assert missing_names(together(WEB, service)) == []
+    assert names[0] not in missing_names(together(WEB + call, service, database))
 
 
 def test_a_workload_does_not_call_itself() -> None:
@@ -193,15 +193,15 @@ provisioner: example.org/disk
 def test_a_claim_without_a_class_needs_one_that_is_the_default() -> None:
     named = CLAIM.replace("spec: {", "spec: {storageClassName: fast, ")
 
-    assert lacking(CLAIM) == ["StorageClass (default)"]
-    assert lacking(together(CLAIM, CLASS)) == []
-    assert lacking(together(CLAIM, CLASS.replace('"true"', '"false"'))) == [
+    assert missing_names(CLAIM) == ["StorageClass (default)"]
+    assert missing_names(together(CLAIM, CLASS)) == []
+    assert missing_names(together(CLAIM, CLASS.replace('"true"', '"false"'))) == [
         "StorageClass (default)"
     ]
-    assert lacking(named) == ["StorageClass fast"]
-    assert lacking(CLAIM.replace("spec: {", 'spec: {storageClassName: "", volumeName: v, ')) == [
-        "PersistentVolume v"
-    ]
+    assert missing_names(named) == ["StorageClass fast"]
+    assert missing_names(
+        CLAIM.replace("spec: {", 'spec: {storageClassName: "", volumeName: v, ')
+    ) == ["PersistentVolume v"]
 
 
 CERTIFICATE = """\
@@ -255,7 +255,7 @@ def test_an_issuer_of_the_whole_cluster_is_found_from_every_namespace() -> None:
 def test_the_names_of_a_certificate_are_not_called_services() -> None:
     named = CERTIFICATE.replace("spec: {", "spec: {dnsNames: [db.other.svc], ")
 
-    assert "Service other/db" not in lacking(named)
+    assert "Service other/db" not in missing_names(named)
 
 
 def test_a_certificate_makes_the_secret_that_a_pod_mounts() -> None:
@@ -278,7 +278,7 @@ apiVersion: constraints.gatekeeper.sh/v1beta1
 kind: K8sRequiredLabels
 metadata: {name: team}
 """
-    names = lacking(together(template, constraint))
+    names = missing_names(together(template, constraint))
 
     assert "CustomResourceDefinition k8srequiredlabels.constraints.gatekeeper.sh" not in names
     assert "CustomResourceDefinition constrainttemplates.templates.gatekeeper.sh" in names
@@ -341,7 +341,7 @@ def test_an_invalid_annotation_is_reported(name: str, value: str) -> None:
 def test_what_is_asked_not_to_be_there_is_not_missing() -> None:
     web = noted(WEB, "tidegate.dev/depends-on", "Job/shop/old@absent")
 
-    assert lacking(web) == []
+    assert missing_names(web) == []
 
 
 def test_change_rules_of_kapp_are_edges() -> None:

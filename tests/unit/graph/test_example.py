@@ -73,6 +73,6 @@ def test_missing_objects_are_listed_with_their_dependents(wording: RecordedWordi
 
 
 def test_the_other_way_round_nothing_waits_for_itself() -> None:
-    mended = SHOP.replace('"2"', '"0"')
+    fixed = SHOP.replace('"2"', '"0"')
 
-    assert find_cycles(graph_of_text(mended)) == ()
+    assert find_cycles(graph_of_text(fixed)) == ()

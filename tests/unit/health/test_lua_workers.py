@@ -101,6 +101,6 @@ async def test_no_thread_waits_beyond_the_block(wording: RecordedWording) -> Non
             await asyncio.to_thread(int)
 
     withdrawn = await waiting
-    late = await asyncio.to_thread(lua, request(FINE).argument)
-    assert verdict(withdrawn).message == verdict(late).message
-    wording(verdict(late).message)
+    last = await asyncio.to_thread(lua, request(FINE).argument)
+    assert verdict(withdrawn).message == verdict(last).message
+    wording(verdict(last).message)

@@ -27,11 +27,11 @@ rows:
   cases:
   - health: Suspended
     reason: Paused
-    says: it is paused
+    message: it is paused
     when: [{path: spec.paused, values: [true]}]
   - {health: Degraded, final: true, when: [{condition: Ready, values: ["False"]}]}
-  - {health: Healthy, tells: status.note, when: [{condition: Ready}]}
-  otherwise: {health: Progressing, reason: NoStatus, says: it is being made}
+  - {health: Healthy, message_from: status.note, when: [{condition: Ready}]}
+  otherwise: {health: Progressing, reason: NoStatus, message: it is being made}
 - group: "*.shop.example"
   kinds: ["*"]
   source: our own manual
@@ -45,7 +45,7 @@ rows:
     - {health: Degraded, when: [{condition: Broken}]}
     - {health: Healthy, when: [{condition: Full}, {path: item.reason, values: [Late], not: true}]}
   - among: status.boxes
-    first: [{health: Suspended, tells: item.note, when: [{path: item.open, values: [true]}]}]
+    first: [{health: Suspended, message_from: item.note, when: [{path: item.open, values: [true]}]}]
 """
 ROWS = HealthRowIndex.from_rows(read_health_rows(WIDGETS.encode(), "widgets.yaml"))
 A_CASE = "rows:\n- {{group: a, kinds: [B], source: c, cases: [{{health: Healthy, when: [{}]}}]}}"
@@ -237,7 +237,7 @@ def test_an_object_that_its_operator_has_not_observed_is_progressing() -> None:
         ("rows:\n- {group: a, kinds: [B], source: c, cases: [{health: Well}]}", 2, "file.value"),
         ("rows:\n- {group: a, kinds: [B], source: c, cases: [], when: []}", 2, "file.key"),
         ("rows:\n- {group: a, kinds: [B], source: c, cases: [], observed: '..'}", 2, "health.row"),
-        ("rows:\n- {group: a, kinds: [B], source: c, cases: [{says: so}]}", 2, "health.row"),
+        ("rows:\n- {group: a, kinds: [B], source: c, cases: [{message: so}]}", 2, "health.row"),
         (A_CASE.format("{path: a, matches: '('}"), 2, "health.row"),
         (A_CASE.format("{path: a, at_least: 1 * 2}"), 2, "health.row"),
         (A_CASE.format("{path: a, equals: '..'}"), 2, "health.row"),

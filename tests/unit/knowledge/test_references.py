@@ -43,9 +43,9 @@ def references_of(naming: ReferenceFinder, body: JsonObject) -> list[Reference]:
 
 def reference_text(item: Reference) -> str:
     group = f"{item.group} " if item.group else ""
-    home = f"{item.namespace}/" if item.namespace else ""
+    namespace = f"{item.namespace}/" if item.namespace else ""
     key = f" key {item.keys[0]}" if item.keys else ""
-    return f"{group}{item.kind} {home}{item.name}{key}: {item.effect}, {item.until}"
+    return f"{group}{item.kind} {namespace}{item.name}{key}: {item.effect}, {item.until}"
 
 
 @pytest.mark.parametrize("entry", REFERENCES)

@@ -42,7 +42,7 @@ TELL = 'printf \'{"apiVersion":"%s","status":{"token":"%s"}}\' "$V" "$(echo "$KU
 
 
 @dataclass(frozen=True, slots=True)
-class Lab:
+class CredentialsFolder:
     """A folder with credentials in it, and two servers that record their clients."""
 
     folder: Path
@@ -65,7 +65,7 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CredentialsFolder]:
     folder = tmp_path_factory.mktemp("lab")
     authority = issue("authority", is_authority=True)
     server, client = issue("server", authority), issue("jane", authority)
@@ -86,7 +86,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     context.load_verify_locations(folder / "ca.crt")
     context.verify_mode = ssl.CERT_OPTIONAL
     with echo_server(context) as secure, echo_server() as plain:
-        yield Lab(folder, secure, plain)
+        yield CredentialsFolder(folder, secure, plain)
 
 
 def by_kubectl(path: Path) -> Fields | None:
@@ -164,7 +164,7 @@ CASES: list[tuple[Fields, Fields]] = [
 
 @pytest.mark.parametrize(("user", "cluster"), CASES)
 def test_a_server_sees_the_same_from_kubectl_and_from_us(
-    lab: Lab, user: Fields, cluster: Fields
+    lab: CredentialsFolder, user: Fields, cluster: Fields
 ) -> None:
     path = lab.write(user, cluster)
 
@@ -173,7 +173,7 @@ def test_a_server_sees_the_same_from_kubectl_and_from_us(
     assert ours == theirs
 
 
-def test_a_plugin_gets_the_same_input_from_kubectl_and_from_us(lab: Lab) -> None:
+def test_a_plugin_gets_the_same_input_from_kubectl_and_from_us(lab: CredentialsFolder) -> None:
     teller: Fields = {**EXEC, "command": "sh", "args": ["-c", TELL], "provideClusterInfo": True}
     extension: Json = {"name": f"{V1.rpartition('/')[0]}/exec", "extension": {"audience": "x"}}
     cluster: Fields = {"extensions": [extension], "tls-server-name": "127.0.0.1"}

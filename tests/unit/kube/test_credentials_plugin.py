@@ -155,9 +155,9 @@ async def test_a_plugin_runs_again_shortly_before_its_token_expires(tmp_path: Pa
     clock.now = Ms(clock.now + 289 * SECOND)
     early = await source.current()
     clock.now = Ms(clock.now + SECOND)
-    late = await source.current()
+    renewed = await source.current()
 
-    assert (early.headers(), late.headers()) == (bearer("t1"), bearer("t2"))
+    assert (early.headers(), renewed.headers()) == (bearer("t1"), bearer("t2"))
 
 
 async def test_a_token_that_is_about_to_expire_is_still_used(tmp_path: Path) -> None:
@@ -186,9 +186,9 @@ async def test_after_a_refusal_the_plugin_is_asked_once_more_for_all(tmp_path: P
 
     async with asyncio.TaskGroup() as tasks:
         asking = [tasks.create_task(source.refresh(used), name=f"ask {n}") for n in range(5)]
-    late = await source.refresh(used)
+    renewed = await source.refresh(used)
 
-    assert {auth.headers() for auth in [late, *(task.result() for task in asking)]} == {
+    assert {auth.headers() for auth in [renewed, *(task.result() for task in asking)]} == {
         bearer("t2")
     }
     assert len(runs(tmp_path)) == 2

@@ -31,12 +31,12 @@ def test_lines_come_out_whole_wherever_the_network_cuts(
 def test_a_change_carries_the_object_as_bytes() -> None:
     body = b'{"metadata":{"name":"web","namespace":"shop","resourceVersion":"7","uid":"u1"}}'
 
-    fact = read_event(b'{"type":"MODIFIED","object":' + body + b"}", TICKET, CONFIG_MAP)
+    message = read_event(b'{"type":"MODIFIED","object":' + body + b"}", TICKET, CONFIG_MAP)
 
-    assert isinstance(fact, WatchEvent)
-    assert fact.type is WatchEventType.MODIFIED
-    assert fact.live.ref == Ref(CONFIG_MAP, "shop", "web")
-    assert fact.live.body == body
+    assert isinstance(message, WatchEvent)
+    assert message.type is WatchEventType.MODIFIED
+    assert message.live.ref == Ref(CONFIG_MAP, "shop", "web")
+    assert message.live.body == body
 
 
 def test_a_bookmark_is_a_version_and_nothing_else() -> None:

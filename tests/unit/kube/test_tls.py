@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.support.certificates import END, Pair, issue
+from tests.support.certificates import END, CertificatePair, issue
 from tests.support.echo_server import echo_server
 from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import ConfigError, Location
@@ -52,7 +52,7 @@ def shown(certificate: bytes, key: bytes) -> ClientCertificate:
 
 
 @contextmanager
-def serving(pair: Pair, folder: Path) -> Iterator[int]:
+def serving(pair: CertificatePair, folder: Path) -> Iterator[int]:
     (folder / "server.pem").write_bytes(pair.certificate + pair.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem")

@@ -20,9 +20,9 @@ from tidegate.world.resilient import ResilientWorld
 
 
 async def make_client() -> ClusterClient:
-    exchange = Dispatcher(ResilientWorld(sandbox_world()))
-    await ClusterClient(exchange).create(a_namespace("shop"))
-    return ClusterClient(exchange, namespace="shop")
+    dispatcher = Dispatcher(ResilientWorld(sandbox_world()))
+    await ClusterClient(dispatcher).create(a_namespace("shop"))
+    return ClusterClient(dispatcher, namespace="shop")
 
 
 def an_entry(manager: str, fields: JsonObject, **parts: Json) -> JsonObject:

@@ -29,7 +29,7 @@ ASKS = ObjectOptions(delete=Permission.ASK)
 
 
 def ending(
-    *lives: PruneCandidate,
+    *candidates: PruneCandidate,
     before: tuple[Manifest, ...] = (),
     after: tuple[Manifest, ...] = (),
     policy: Policy = DEFAULT_POLICY,
@@ -37,7 +37,7 @@ def ending(
     unit = msgspec.structs.replace(
         a_unit_of(policy=policy), before_deletion=before, after_deletion=after
     )
-    return build_deletion(unit, lives, readiness_timeout=no_budget)
+    return build_deletion(unit, candidates, readiness_timeout=no_budget)
 
 
 def a_job(name: str, *, wave: int = 0, policies: tuple[HookPolicy, ...] = ()) -> Manifest:
@@ -45,9 +45,9 @@ def a_job(name: str, *, wave: int = 0, policies: tuple[HookPolicy, ...] = ()) ->
 
 
 def test_objects_go_from_the_highest_wave_to_the_lowest_each_wave_at_once() -> None:
-    lives = [stale("Pod", f"p{n}", wave) for n, wave in enumerate((1, 5, 7, 7, 4))]
+    candidates = [stale("Pod", f"p{n}", wave) for n, wave in enumerate((1, 5, 7, 7, 4))]
 
-    plan = ending(*lives)
+    plan = ending(*candidates)
 
     assert results_by_name(plan) == {
         "shop/delete/7": [["-p2", "-p3"]],
@@ -151,7 +151,7 @@ def test_a_hook_that_wants_to_stay_stays() -> None:
 
 
 def test_in_stages_kinds_go_in_reverse_and_definitions_too() -> None:
-    lives = [
+    candidates = [
         stale("v1 Namespace", "space"),
         stale(CRD, "gadgets.dev"),
         stale("v1 Service", "a", wave=3),
@@ -160,7 +160,7 @@ def test_in_stages_kinds_go_in_reverse_and_definitions_too() -> None:
         stale("v1 Secret", "kept", 0, STAYS),
     ]
 
-    plan = ending(*lives, policy=STAGED_POLICY)
+    plan = ending(*candidates, policy=STAGED_POLICY)
 
     assert results_by_name(plan) == {
         "shop/delete": [["-web"], ["-b", "-a"], ["-space"], ["-gadgets.dev"]]
@@ -172,9 +172,9 @@ def test_a_unit_that_has_nothing_needs_no_steps() -> None:
 
 
 def test_the_same_deletion_has_the_same_digest_in_any_order() -> None:
-    lives = [stale("Pod", "a"), stale("Pod", "b"), stale("Pod", "c", 1)]
+    candidates = [stale("Pod", "a"), stale("Pod", "b"), stale("Pod", "c", 1)]
 
-    assert ending(*lives) == ending(*reversed(lives))
+    assert ending(*candidates) == ending(*reversed(candidates))
 
 
 def test_a_unit_of_which_git_knows_nothing_any_more_can_be_ended() -> None:

@@ -23,8 +23,8 @@ def a_map(name: str, wave: int, **metadata: Json) -> Manifest:
 
 
 def end_of(unit: Manifests) -> Plan:
-    lives = [PruneCandidate(manifest.ref, manifest.wave) for manifest in unit.manifests]
-    return build_deletion(unit, lives, readiness_timeout=no_budget)
+    candidates = [PruneCandidate(manifest.ref, manifest.wave) for manifest in unit.manifests]
+    return build_deletion(unit, candidates, readiness_timeout=no_budget)
 
 
 async def made_and_ended(unit: Manifests) -> Run:
@@ -35,7 +35,7 @@ async def made_and_ended(unit: Manifests) -> Run:
 
 
 def reported_names(run: Run, result: EventType) -> list[str]:
-    return [event.ref.name for event in run.told(result) if event.ref is not None]
+    return [event.ref.name for event in run.events_of(result) if event.ref is not None]
 
 
 async def test_a_unit_goes_in_reverse_between_its_hooks() -> None:

@@ -31,9 +31,9 @@ from tidegate.world.resilient import ResilientWorld
 
 async def really_applied(body: JsonObject) -> JsonObject:
     """The live body in the sandbox after we applied it."""
-    exchange = Dispatcher(ResilientWorld(sandbox_world()))
-    await ClusterClient(exchange).create(a_namespace("shop"))
-    return require_body(await ClusterClient(exchange, namespace="shop").apply(body, manager=OURS))
+    dispatcher = Dispatcher(ResilientWorld(sandbox_world()))
+    await ClusterClient(dispatcher).create(a_namespace("shop"))
+    return require_body(await ClusterClient(dispatcher, namespace="shop").apply(body, manager=OURS))
 
 
 def a_workload(**container: Json) -> JsonObject:

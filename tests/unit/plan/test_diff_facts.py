@@ -39,26 +39,28 @@ def every_spot() -> Iterator[Spot]:
             yield from _below(root, frozenset())
 
 
-def _below(spot: Spot, above: frozenset[str]) -> Iterator[Spot]:
-    shape = spot.shape
-    if spot.name:
-        yield spot
+def _below(field: Spot, above: frozenset[str]) -> Iterator[Spot]:
+    shape = field.shape
+    if field.name:
+        yield field
     if shape.name in above:
         return
     above |= {shape.name} if shape.name else set()
-    is_reached = spot.is_reached and shape.merge is not Merge.ATOMIC
+    is_reached = field.is_reached and shape.merge is not Merge.ATOMIC
     if shape.items is not None:
-        yield from _fields(spot, shape.items(), above, is_reached=is_reached)
-    elif spot.name or shape.fields:
-        yield from _fields(spot, shape, above, is_reached=is_reached)
+        yield from _fields(field, shape.items(), above, is_reached=is_reached)
+    elif field.name or shape.fields:
+        yield from _fields(field, shape, above, is_reached=is_reached)
 
 
-def _fields(spot: Spot, shape: Shape, above: frozenset[str], *, is_reached: bool) -> Iterator[Spot]:
+def _fields(
+    field: Spot, shape: Shape, above: frozenset[str], *, is_reached: bool
+) -> Iterator[Spot]:
     for name, item in shape.fields.items():
         if name != "status":
-            yield from _below(Spot(spot.kind, spot.name, name, item(), is_reached), above)
+            yield from _below(Spot(field.kind, field.name, name, item(), is_reached), above)
     if shape.values is not None:
-        yield Spot(spot.kind, spot.name, "*", shape.values(), is_reached)
+        yield Spot(field.kind, field.name, "*", shape.values(), is_reached)
 
 
 SPOTS = list(every_spot())
@@ -66,13 +68,13 @@ SPOTS = list(every_spot())
 
 def test_lists_are_merged_as_the_schemas_say() -> None:
     wrong = {
-        (spot.kind, spot.parent, spot.name)
-        for spot in SPOTS
-        if spot.is_reached
-        and (spot.parent, spot.name) not in TOLD_BY_OWNERS
-        and spot.shape.type is Type.ARRAY
-        and find_merge_strategy(spot.parent, spot.name)
-        != MergeStrategy(spot.shape.keys, is_set=spot.shape.merge is Merge.SET)
+        (field.kind, field.parent, field.name)
+        for field in SPOTS
+        if field.is_reached
+        and (field.parent, field.name) not in TOLD_BY_OWNERS
+        and field.shape.type is Type.ARRAY
+        and find_merge_strategy(field.parent, field.name)
+        != MergeStrategy(field.shape.keys, is_set=field.shape.merge is Merge.SET)
     }
 
     assert wrong == set()
@@ -89,14 +91,14 @@ def test_an_item_is_known_by_its_keys() -> None:
 
 def test_mappings_are_one_piece_as_the_schemas_say() -> None:
     wrong = {
-        (spot.kind, spot.parent, spot.name)
-        for spot in SPOTS
-        if spot.is_reached
-        and (spot.parent, spot.name) not in TOLD_BY_OWNERS
-        and spot.shape.type is Type.OBJECT
-        and spot.name != "*"
-        and find_merge_strategy(spot.parent, spot.name)
-        != MergeStrategy(is_atomic=spot.shape.merge is Merge.ATOMIC)
+        (field.kind, field.parent, field.name)
+        for field in SPOTS
+        if field.is_reached
+        and (field.parent, field.name) not in TOLD_BY_OWNERS
+        and field.shape.type is Type.OBJECT
+        and field.name != "*"
+        and find_merge_strategy(field.parent, field.name)
+        != MergeStrategy(is_atomic=field.shape.merge is Merge.ATOMIC)
     }
 
     assert wrong == set()
@@ -104,12 +106,12 @@ def test_mappings_are_one_piece_as_the_schemas_say() -> None:
 
 def test_quantities_are_known_by_their_place() -> None:
     unknown = {
-        (spot.kind, spot.parent, spot.name)
-        for spot in SPOTS
-        if spot.shape.format == "quantity"
-        and spot.name not in QUANTITIES
-        and spot.parent not in QUANTITY_MAPS
-        and (spot.parent, spot.name) != ("target", "value")
+        (field.kind, field.parent, field.name)
+        for field in SPOTS
+        if field.shape.format == "quantity"
+        and field.name not in QUANTITIES
+        and field.parent not in QUANTITY_MAPS
+        and (field.parent, field.name) != ("target", "value")
     }
 
     assert unknown == set()
@@ -118,8 +120,8 @@ def test_quantities_are_known_by_their_place() -> None:
 def test_the_defaults_of_keys_are_those_of_the_schemas() -> None:
     messages = {
         (key, default)
-        for spot in SPOTS
-        for key, default in spot.shape.key_defaults.items()
+        for field in SPOTS
+        for key, default in field.shape.key_defaults.items()
         if default not in {"", 0}
     }
 

@@ -31,21 +31,21 @@ SETTINGS = a_config_map(color="red")
 
 async def really_put(body: JsonObject, *patches: tuple[str, JsonObject]) -> JsonObject:
     """The live body in the sandbox: created by us, then patched by these managers."""
-    exchange = Dispatcher(ResilientWorld(sandbox_world()))
-    await ClusterClient(exchange).create(a_namespace("shop"))
-    client = ClusterClient(exchange, namespace="shop")
+    dispatcher = Dispatcher(ResilientWorld(sandbox_world()))
+    await ClusterClient(dispatcher).create(a_namespace("shop"))
+    client = ClusterClient(dispatcher, namespace="shop")
     live = require_body(await client.create(body, manager=OURS))
     for manager, patch in patches:
         live = require_body(await client.patch(await client.ref(body), patch, manager=manager))
     return live
 
 
-def deed(expected: JsonObject, live: JsonObject | None, seal: str = "") -> DiffAction:
-    return compare_replacement(expected, live, manager=OURS, fingerprint=seal).action
+def action_for(expected: JsonObject, live: JsonObject | None, fingerprint: str = "") -> DiffAction:
+    return compare_replacement(expected, live, manager=OURS, fingerprint=fingerprint).action
 
 
-def paths(expected: JsonObject, live: JsonObject, seal: str = "") -> list[str]:
-    result = compare_replacement(expected, live, manager=OURS, fingerprint=seal)
+def paths(expected: JsonObject, live: JsonObject, fingerprint: str = "") -> list[str]:
+    result = compare_replacement(expected, live, manager=OURS, fingerprint=fingerprint)
     return [field.path for field in result.fields]
 
 
@@ -54,17 +54,17 @@ def data(**values: Json) -> JsonObject:
 
 
 def test_what_is_not_there_is_created() -> None:
-    assert deed(SETTINGS, None) is DiffAction.CREATE
+    assert action_for(SETTINGS, None) is DiffAction.CREATE
 
 
 async def test_an_object_in_sync_is_kept_even_where_nothing_was_recorded() -> None:
-    assert deed(SETTINGS, await really_put(SETTINGS)) is DiffAction.KEEP
+    assert action_for(SETTINGS, await really_put(SETTINGS)) is DiffAction.KEEP
 
 
 async def test_a_desired_field_that_differs_is_replaced() -> None:
     live = await really_put(SETTINGS, ("somebody", data(color="green")))
 
-    assert deed(SETTINGS, live) is DiffAction.REPLACE
+    assert action_for(SETTINGS, live) is DiffAction.REPLACE
     assert paths(SETTINGS, live) == ["data.color"]
 
 
@@ -81,32 +81,32 @@ async def test_what_anybody_has_added_goes_with_the_first_replacement(manager: s
 async def test_of_what_was_added_since_a_replacement_only_that_by_hand_goes(
     manager: str, changed: list[str]
 ) -> None:
-    seal = replacement_fingerprint(SETTINGS, await really_put(SETTINGS))
+    fingerprint = replacement_fingerprint(SETTINGS, await really_put(SETTINGS))
 
     live = await really_put(SETTINGS, (manager, data(size="1")))
 
-    assert paths(SETTINGS, live, seal) == changed
+    assert paths(SETTINGS, live, fingerprint) == changed
 
 
 @pytest.mark.parametrize("manager", ["somebody", "kubectl-edit"])
 async def test_a_desired_field_that_differs_counts_whoever_has_changed_it(manager: str) -> None:
-    seal = replacement_fingerprint(SETTINGS, await really_put(SETTINGS))
+    fingerprint = replacement_fingerprint(SETTINGS, await really_put(SETTINGS))
 
     live = await really_put(SETTINGS, (manager, data(color="green")))
 
-    assert paths(SETTINGS, live, seal) == ["data.color"]
+    assert paths(SETTINGS, live, fingerprint) == ["data.color"]
 
 
 async def test_what_a_server_gives_a_service_is_kept() -> None:
     live = await really_put(a_service())
 
-    assert deed(a_service(), live) is DiffAction.KEEP
+    assert action_for(a_service(), live) is DiffAction.KEEP
 
 
 async def test_a_job_is_not_run_again_for_what_the_server_has_added() -> None:
     live = await really_put(a_job())
 
-    assert deed(a_job(), live) is DiffAction.KEEP
+    assert action_for(a_job(), live) is DiffAction.KEEP
 
 
 async def test_defaults_of_a_kind_of_ones_own_count_until_they_are_known_to_be_defaults() -> None:
@@ -117,7 +117,10 @@ async def test_defaults_of_a_kind_of_ones_own_count_until_they_are_known_to_be_d
     live = a_live(body, an_entry(OURS, owned, operation="Update"))
 
     assert paths(desired_gate, live) == ["spec.size"]
-    assert deed(desired_gate, live, replacement_fingerprint(desired_gate, live)) is DiffAction.KEEP
+    assert (
+        action_for(desired_gate, live, replacement_fingerprint(desired_gate, live))
+        is DiffAction.KEEP
+    )
 
 
 def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() -> None:
@@ -130,7 +133,7 @@ def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() ->
     }
     live = a_live(body, an_entry(OURS, owned, operation="Update"))
 
-    assert deed(desired_job, live) is DiffAction.KEEP
+    assert action_for(desired_job, live) is DiffAction.KEEP
 
 
 def test_a_status_is_no_difference() -> None:
@@ -138,7 +141,7 @@ def test_a_status_is_no_difference() -> None:
     owned: JsonObject = {"f:spec": {"f:color": {}}, "f:status": {"f:ready": {}}}
     live = a_live({**desired_gate, "status": {"ready": True}}, an_entry("operator", owned))
 
-    assert deed(desired_gate, live) is DiffAction.KEEP
+    assert action_for(desired_gate, live) is DiffAction.KEEP
 
 
 async def test_a_field_that_cannot_be_changed_asks_for_another_object() -> None:
@@ -155,7 +158,7 @@ async def test_a_secret_is_compared_and_its_fingerprint_hides_its_values() -> No
     changed: JsonObject = {**live, "data": {"color": "Z3I="}}
 
     assert replacement_fingerprint(red, live) == replacement_fingerprint(green, changed)
-    assert deed(red, live, replacement_fingerprint(red, live)) is DiffAction.KEEP
+    assert action_for(red, live, replacement_fingerprint(red, live)) is DiffAction.KEEP
     result = compare_replacement(green, live, manager=OURS, fingerprint="")
     assert [(field.before, field.after) for field in result.fields] == [("***", "***")]
 
@@ -163,8 +166,8 @@ async def test_a_secret_is_compared_and_its_fingerprint_hides_its_values() -> No
 def test_an_object_without_field_owners_is_replaced_once() -> None:
     live = a_live(SETTINGS)
 
-    assert deed(SETTINGS, live) is DiffAction.REPLACE
-    assert deed(SETTINGS, live, replacement_fingerprint(SETTINGS, live)) is DiffAction.KEEP
+    assert action_for(SETTINGS, live) is DiffAction.REPLACE
+    assert action_for(SETTINGS, live, replacement_fingerprint(SETTINGS, live)) is DiffAction.KEEP
 
 
 async def test_labels_that_are_not_desired_are_removed() -> None:

@@ -12,9 +12,9 @@ from tidegate.world.resilient import ResilientWorld
 
 async def drifted(patch: JsonObject) -> tuple[str, str]:
     """The fingerprint of what we applied, before and after another client patched it."""
-    exchange = Dispatcher(ResilientWorld(sandbox_world()))
-    await ClusterClient(exchange).create(a_namespace("shop"))
-    client = ClusterClient(exchange, namespace="shop")
+    dispatcher = Dispatcher(ResilientWorld(sandbox_world()))
+    await ClusterClient(dispatcher).create(a_namespace("shop"))
+    client = ClusterClient(dispatcher, namespace="shop")
     before = require_body(await client.apply(a_config_map(color="red"), manager=OURS))
     after = require_body(await client.patch(await client.ref(before), patch, manager="anna"))
     return compute_fingerprint(before, OURS), compute_fingerprint(after, OURS)

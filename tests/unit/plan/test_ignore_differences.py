@@ -29,7 +29,7 @@ def by_manager(*managers: str) -> IgnoreDifference:
     return IgnoreDifference(kind="*", group="*", managers=managers)
 
 
-def deed(expected: JsonObject, live: JsonObject, *rules: IgnoreDifference) -> DiffAction:
+def action_for(expected: JsonObject, live: JsonObject, *rules: IgnoreDifference) -> DiffAction:
     return compare(*without_ignored(expected, live, rules, find_paths), manager=OURS).action
 
 
@@ -66,29 +66,29 @@ def test_a_rule_fits_objects_by_group_kind_name_and_namespace(
 def test_a_field_that_is_ignored_is_no_difference(rule: IgnoreDifference) -> None:
     live = with_spec(applied(GATE), size=5)
 
-    assert deed(GATE, live) is DiffAction.CHANGE
-    assert deed(GATE, live, rule) is DiffAction.KEEP
+    assert action_for(GATE, live) is DiffAction.CHANGE
+    assert action_for(GATE, live, rule) is DiffAction.KEEP
 
 
 def test_a_field_that_is_ignored_is_no_difference_where_only_one_side_has_it() -> None:
     without = a_gate("example.org")
 
-    assert deed(GATE, applied(without), SIZE) is DiffAction.KEEP
-    assert deed(without, applied(GATE), SIZE) is DiffAction.KEEP
+    assert action_for(GATE, applied(without), SIZE) is DiffAction.KEEP
+    assert action_for(without, applied(GATE), SIZE) is DiffAction.KEEP
 
 
 def test_other_fields_still_count() -> None:
     live = with_spec(applied(GATE), size=5, color="green")
 
-    assert deed(GATE, live, SIZE) is DiffAction.CHANGE
+    assert action_for(GATE, live, SIZE) is DiffAction.CHANGE
 
 
 def test_a_mapping_with_only_ignored_fields_is_empty() -> None:
     expected, theirs = labelled(GATE, team="shop"), labelled(GATE, team="bank")
     rule = by_pointer("/metadata/labels/team")
 
-    assert deed(expected, applied(theirs), rule) is DiffAction.KEEP
-    assert deed(expected, applied(GATE), rule) is DiffAction.KEEP
+    assert action_for(expected, applied(theirs), rule) is DiffAction.KEEP
+    assert action_for(expected, applied(GATE), rule) is DiffAction.KEEP
 
 
 def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
@@ -148,7 +148,7 @@ def test_what_a_trusted_manager_owns_is_no_difference(
     scaled = an_entry(manager, {"f:spec": {"f:size": {}}}, operation="Update")
     live = with_spec(applied(a_gate("example.org"), scaled), size=5)
 
-    assert deed(GATE, live, rule) is action
+    assert action_for(GATE, live, rule) is action
 
 
 def test_what_lives_takes_the_place_of_what_is_ignored() -> None:

@@ -31,9 +31,9 @@ def ref(name: str) -> Ref:
     return Ref(KIND, "shop", name)
 
 
-def step(name: str, *objects: str, deed: ItemAction = ItemAction.APPLY) -> RunStep:
+def step(name: str, *objects: str, action: ItemAction = ItemAction.APPLY) -> RunStep:
     return RunStep(
-        id=name, unit=UNIT, objects=tuple(RunObject(ref(item), deed) for item in objects)
+        id=name, unit=UNIT, objects=tuple(RunObject(ref(item), action) for item in objects)
     )
 
 
@@ -131,7 +131,7 @@ def test_what_is_gone_proves_nothing(gone: str) -> None:
 
 
 def test_a_step_without_writes_and_one_without_waits_are_no_pairs() -> None:
-    awaits = head(step("one", "a"), step("two", "b", deed=ItemAction.AWAIT))
+    awaits = head(step("one", "a"), step("two", "b", action=ItemAction.AWAIT))
     alone = head(step("one"), step("two", "b"))
 
     assert prove_order(awaits, None, None) == prove_order(alone, None, None) == ()
@@ -165,7 +165,7 @@ def test_a_record_shows_whether_a_step_had_passed(order: RunHead) -> None:
 
 
 def test_a_step_without_changes_is_no_evidence_and_is_not_missed() -> None:
-    order = head(step("one", "a", deed=ItemAction.CREATE), step("two", "b"))
+    order = head(step("one", "a", action=ItemAction.CREATE), step("two", "b"))
 
     assert recorded(order, ran("two", 6, 9)) is KEPT
     assert recorded(order, [event(5, EventType.STEP_APPLYING, "one"), *ran("two", 6, 9)]) is BROKEN

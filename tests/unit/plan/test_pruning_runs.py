@@ -29,4 +29,4 @@ async def test_a_wave_that_cannot_prune_applies_nothing(rules: Semantics, tmp_pa
     run = await roll_out(world, with_policy(pruning, semantics=rules), make_settings(1))
 
     assert run.result == "failed"
-    assert run.told(EventType.OBJECT_WRITTEN) == []
+    assert run.events_of(EventType.OBJECT_WRITTEN) == []

@@ -24,14 +24,16 @@ from tidegate.model.units.depends_on import AwaitedState
 from tidegate.plan.build.build import build_plan
 
 
-def spot(name: str) -> ClusterRef:
+def cluster_ref(name: str) -> ClusterRef:
     return ClusterRef("", ref_of("Pod", name))
 
 
 def comes_after(pairs: str) -> list[Precedence]:
     """`a>b c>d`: b comes after a, and d after c."""
     return [
-        Precedence(before=spot(before), after=spot(after), reason=EdgeReason.REFERENCE)
+        Precedence(
+            before=cluster_ref(before), after=cluster_ref(after), reason=EdgeReason.REFERENCE
+        )
         for before, after in (pair.split(">") for pair in pairs.split())
     ]
 
@@ -40,8 +42,10 @@ def planned(*manifests: Manifest, pairs: str, held: str = "", staged: bool = Fal
     """`held`: those that wait for a key that no unit contains."""
     unit = a_unit_of(*manifests, policy=STAGED_POLICY if staged else DEFAULT_POLICY)
     key, state = ref_of("Secret", "key"), AwaitedState.PRESENT
-    foreign = [ExternalDependency(ref=key, state=state, dependent=spot(name)) for name in held]
-    return build_plan([unit], comes_after(pairs), foreign, readiness_timeout=no_budget)
+    external = [
+        ExternalDependency(ref=key, state=state, dependent=cluster_ref(name)) for name in held
+    ]
+    return build_plan([unit], comes_after(pairs), external, readiness_timeout=no_budget)
 
 
 def pods(names: str, wave: int = 0) -> list[Manifest]:

@@ -22,14 +22,14 @@ esac
 """
 
 
-def a_fake_go(home: Path, *, script: str = FAKE_GO) -> str:
+def a_fake_go(directory: Path, *, script: str = FAKE_GO) -> str:
     for name in KWOK_STAGES:
-        stage = home / "kwok-module" / "kustomize" / "stage" / name
+        stage = directory / "kwok-module" / "kustomize" / "stage" / name
         stage.parent.mkdir(parents=True, exist_ok=True)
         stage.write_text(f"name: {name}\n")
-    go = home / "path" / "go"
+    go = directory / "path" / "go"
     go.parent.mkdir()
-    go.write_text("#!/bin/sh\n" + script.replace("{home}", str(home)))
+    go.write_text("#!/bin/sh\n" + script.replace("{home}", str(directory)))
     go.chmod(0o755)
     return f"{go.parent}:/usr/bin:/bin"
 
@@ -37,7 +37,7 @@ def a_fake_go(home: Path, *, script: str = FAKE_GO) -> str:
 def test_everything_that_starting_needs_is_kept_together(tmp_path: Path) -> None:
     path = a_fake_go(tmp_path)
 
-    binaries = build(say=print, home=tmp_path / "kept", search=path)
+    binaries = build(say=print, directory=tmp_path / "kept", search=path)
 
     assert binaries.plane.exists()
     assert binaries.kwok.exists()
@@ -47,9 +47,9 @@ def test_everything_that_starting_needs_is_kept_together(tmp_path: Path) -> None
 def test_an_existing_binary_is_not_built_again_and_nothing_is_printed(tmp_path: Path) -> None:
     text: list[str] = []
     path = a_fake_go(tmp_path)
-    first = build(say=print, home=tmp_path / "kept", search=path)
+    first = build(say=print, directory=tmp_path / "kept", search=path)
 
-    second = build(say=text.append, home=tmp_path / "kept", search=path)
+    second = build(say=text.append, directory=tmp_path / "kept", search=path)
 
     assert second == first
     assert text == []
@@ -61,9 +61,10 @@ def test_two_who_build_at_once_build_once(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         requests = [
-            pool.submit(build, say=print, home=tmp_path / "kept", search=path) for _ in range(2)
+            pool.submit(build, say=print, directory=tmp_path / "kept", search=path)
+            for _ in range(2)
         ]
-        homes = {future.result().home for future in requests}
+        homes = {future.result().directory for future in requests}
 
     assert len(homes) == 1
     assert (tmp_path / "builds").read_text() == "built\n"
@@ -79,7 +80,7 @@ esac
     path = a_fake_go(tmp_path, script=script)
 
     with pytest.raises(PlaneError) as caught:
-        build(say=print, home=tmp_path / "kept", search=path)
+        build(say=print, directory=tmp_path / "kept", search=path)
 
     log = tmp_path / "kept" / "build.log"
     assert caught.value.code == "plane.build"
@@ -94,6 +95,6 @@ def test_what_a_killed_build_left_behind_is_removed(tmp_path: Path) -> None:
     left = tmp_path / "kept" / ".building-abc"
     left.mkdir(parents=True)
 
-    build(say=print, home=tmp_path / "kept", search=path)
+    build(say=print, directory=tmp_path / "kept", search=path)
 
     assert not left.exists()

@@ -14,8 +14,8 @@ from plane.parts.site import Ports
 from plane.ports import pick_ports
 
 
-def programs(home: Path, *, script: str) -> Binaries:
-    binaries = Binaries(home)
+def programs(directory: Path, *, script: str) -> Binaries:
+    binaries = Binaries(directory)
     for name in KWOK_STAGES:
         stage = binaries.stages / name
         stage.parent.mkdir(parents=True, exist_ok=True)
@@ -28,8 +28,8 @@ def programs(home: Path, *, script: str) -> Binaries:
     return binaries
 
 
-def a_root(home: Path) -> Path:
-    root = home / "root"
+def a_root(directory: Path) -> Path:
+    root = directory / "root"
     root.mkdir()
     return root
 

@@ -10,8 +10,8 @@ import pytest
 from plane.binaries.recipe import SOURCE_NAMES, SOURCES, read_recipe
 
 
-def a_copy_of_the_sources(home: Path) -> Path:
-    copy = home / "go"
+def a_copy_of_the_sources(directory: Path) -> Path:
+    copy = directory / "go"
     shutil.copytree(SOURCES, copy)
     return copy
 

@@ -9,16 +9,16 @@ import pytest
 from plane.binaries.toolchain import GO_WHEEL, find_go, parse_version
 
 
-def a_go_on_path(home: Path, *, script: str) -> str:
-    home.mkdir()
-    go = home / "go"
+def a_go_on_path(directory: Path, *, script: str) -> str:
+    directory.mkdir()
+    go = directory / "go"
     go.write_text(f"#!/bin/sh\n{script}\n")
     go.chmod(0o755)
-    return str(home)
+    return str(directory)
 
 
-def an_installed_wheel(home: Path) -> Path:
-    environment = home / GO_WHEEL.replace("==", "-")
+def an_installed_wheel(directory: Path) -> Path:
+    environment = directory / GO_WHEEL.replace("==", "-")
     go = environment / "lib" / "python3.11" / "site-packages" / "go" / "bin" / "go"
     go.parent.mkdir(parents=True)
     go.touch()
@@ -31,7 +31,7 @@ def test_go_on_path_is_taken_when_it_is_new_enough(tmp_path: Path, version: str)
     text: list[str] = []
     path = a_go_on_path(tmp_path / "bin", script=f"echo go version go{version} linux/amd64")
 
-    go = find_go("1.26.0", home=tmp_path, search=path, say=text.append)
+    go = find_go("1.26.0", directory=tmp_path, search=path, say=text.append)
 
     assert go == tmp_path / "bin" / "go"
     assert text == []
@@ -43,7 +43,7 @@ def test_the_wheel_is_taken_when_go_on_path_is_old_or_broken(tmp_path: Path, scr
     wheel = an_installed_wheel(tmp_path)
     path = a_go_on_path(tmp_path / "bin", script=script)
 
-    go = find_go("1.26.0", home=tmp_path, search=path, say=text.append)
+    go = find_go("1.26.0", directory=tmp_path, search=path, say=text.append)
 
     assert go == wheel
     assert "1.26.0 is needed" in text[0]
@@ -53,7 +53,7 @@ def test_the_wheel_is_taken_when_there_is_no_go(tmp_path: Path) -> None:
     text: list[str] = []
     wheel = an_installed_wheel(tmp_path)
 
-    go = find_go("1.26.0", home=tmp_path, search=str(tmp_path), say=text.append)
+    go = find_go("1.26.0", directory=tmp_path, search=str(tmp_path), say=text.append)
 
     assert go == wheel
     assert text == [f"no go on PATH: taking the wheel {GO_WHEEL}"]
@@ -65,7 +65,7 @@ def test_the_local_toolchain_is_asked_and_not_one_it_would_download(tmp_path: Pa
         script='[ "$GOTOOLCHAIN" = local ] && echo go version go1.26.8 linux/amd64',
     )
 
-    go = find_go("1.26.0", home=tmp_path, search=path, say=print)
+    go = find_go("1.26.0", directory=tmp_path, search=path, say=print)
 
     assert go == tmp_path / "bin" / "go"
 

@@ -303,17 +303,17 @@ def test_every_option_counts(tmp_path: Path, other: dict[str, object]) -> None:
 
 def test_a_fetched_chart_counts_by_its_content(tmp_path: Path) -> None:
     need = ChartDependency("queue", "^1", "https://charts.example.com")
-    one, two = write_chart(tmp_path / "one" / "queue"), write_chart(tmp_path / "two" / "queue")
+    first, second = write_chart(tmp_path / "one" / "queue"), write_chart(tmp_path / "two" / "queue")
     release = a_release(tmp_path / "source")
 
-    with_one = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(one)),))
-    with_two = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(two)),))
-    same = release_key(with_one) == release_key(with_two)
-    (two / "values.yaml").write_text("a: 9")
+    with_first = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(first)),))
+    with_second = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(second)),))
+    same = release_key(with_first) == release_key(with_second)
+    (second / "values.yaml").write_text("a: 9")
 
     assert same
-    assert release_key(with_one) != release_key(with_two)
-    assert release_key(with_one) != release_key(release)
+    assert release_key(with_first) != release_key(with_second)
+    assert release_key(with_first) != release_key(release)
 
 
 def test_all_files_that_a_pattern_matches_count(tmp_path: Path) -> None:

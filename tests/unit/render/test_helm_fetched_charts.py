@@ -46,7 +46,7 @@ def offline(root: Path, *layers: Parameter, fetched: dict[ChartDependency, Path]
     """A release of the chart `web` that goes nowhere by itself."""
     fetched_charts = tuple(FetchedChart(item, str(path)) for item, path in fetched.items())
     release = a_release("web", *layers, root=root)
-    return msgspec.structs.replace(release, repositories=(), fetched=fetched_charts)
+    return msgspec.structs.replace(release, fetched=fetched_charts)
 
 
 async def missing_dependencies(

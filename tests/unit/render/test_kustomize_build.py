@@ -319,9 +319,9 @@ async def test_files_that_flux_decrypts_are_passed_to_the_decryption(tmp_path: P
 
 async def test_nothing_is_written_into_the_tree_and_nothing_is_left_behind(tmp_path: Path) -> None:
     put(tmp_path, {"a.yaml": SETTINGS})
-    where = tmp_path / "where"
+    root = tmp_path / "where"
     tool = tmp_path / "tool"
-    tool.write_text(f"#!/bin/sh\n/bin/pwd > {where}\n/bin/ls -ld . >> {where}\n")
+    tool.write_text(f"#!/bin/sh\n/bin/pwd > {root}\n/bin/ls -ld . >> {root}\n")
     tool.chmod(0o755)
     before = await asyncio.to_thread(names_in, tmp_path)
 
@@ -330,7 +330,7 @@ async def test_nothing_is_written_into_the_tree_and_nothing_is_left_behind(tmp_p
         tool=Builder((str(tool),)),
     )
 
-    scratch, rights = (await asyncio.to_thread(where.read_text)).splitlines()
+    scratch, rights = (await asyncio.to_thread(root.read_text)).splitlines()
     assert rights.startswith("drwx------")
     assert not await asyncio.to_thread(Path(scratch).exists)
     assert await asyncio.to_thread(names_in, tmp_path) == {*before, "where"}

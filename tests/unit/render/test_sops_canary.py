@@ -76,8 +76,8 @@ async def test_decrypted_objects_are_not_in_a_repr(key: AgeKey, tmp_path: Path) 
 @pytest.mark.parametrize("name", FILES)
 async def test_no_error_contains_decrypted_values(name: str, key: AgeKey, tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / name, FILES[name], key)
-    spot = encrypted.rindex(b"data:", 0, encrypted.rindex(b"type:")) + len(b"data:")
-    damaged = encrypted[:spot] + b"AAAA" + encrypted[spot + 4 :]
+    start = encrypted.rindex(b"data:", 0, encrypted.rindex(b"type:")) + len(b"data:")
+    damaged = encrypted[:start] + b"AAAA" + encrypted[start + 4 :]
     message = ""
 
     for source, keys in ((encrypted, Keys()), (damaged, key.keys), (encrypted[:-9], key.keys)):

@@ -40,9 +40,9 @@ def plan_of(*steps: Step) -> Plan:
 
 
 def course_of(*steps: Step) -> RolloutProgress:
-    course = RolloutProgress(Ms(0))
-    course.add_plan(plan_of(*steps))
-    return course
+    progress = RolloutProgress(Ms(0))
+    progress.add_plan(plan_of(*steps))
+    return progress
 
 
 def applied(step: Step, at: int, result: EventType = EventType.OBJECT_WRITTEN) -> list[Event]:

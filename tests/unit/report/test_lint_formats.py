@@ -14,6 +14,7 @@ from tests.support.tidegate_runs import ROOT
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Json
+from tidegate.model.views.coverage import Coverage
 from tidegate.model.views.lint import Excerpt, LintReport, UncheckedInput
 from tidegate.report.lint.output import (
     github_lines,
@@ -47,14 +48,16 @@ FINDINGS = (
         location=Location("there"),
     ),
 )
+ALL = Coverage(unit_count=2, rendered_count=2, object_count=3)
 REPORT = LintReport(
     findings=FINDINGS,
+    coverage=ALL,
     unit_count=2,
     object_count=3,
     rule_titles={"ORD006": "Deadlock"},
     unchecked=(UncheckedInput("x", None),),
 )
-CLEAN = LintReport(findings=())
+CLEAN = LintReport(findings=(), coverage=ALL)
 
 
 @pytest.mark.parametrize("report", [REPORT, CLEAN], ids=["findings", "clean"])
@@ -91,18 +94,18 @@ def test_github_annotations_are_those_of_its_own_toolkit(
     properties = cast("dict[str, str | int]", case["properties"])
     code, _, message = str(properties["title"]).partition(": ")
     severities = {"error": Severity.ERROR, "warning": Severity.WARNING, "notice": Severity.NOTE}
-    where = None
+    location = None
     if "file" in properties:
         line, column = int(properties.get("startLine", 0)), int(properties.get("startColumn", 0))
-        where = Location(str(properties["file"]), line, column)
+        location = Location(str(properties["file"]), line, column)
     finding = Finding(
         code=code,
         severity=severities[str(case["command"])],
         message=message,
-        location=where,
+        location=location,
     )
 
-    (annotation,) = github_lines(LintReport(findings=(finding,)))
+    (annotation,) = github_lines(LintReport(findings=(finding,), coverage=ALL))
 
     head = str(case["line"]).rpartition("::")[0].replace("title=x,", "title=x%3A ,")
     assert annotation.rpartition("::")[0] == head
@@ -123,6 +126,7 @@ def test_the_first_line_of_a_text_is_what_hurts_most_and_the_last_sums_it_up(
     excerpt = Excerpt(13, ("spec:", "  containers:", "  - name: settings  # here"), 5)
     report = LintReport(
         findings=FINDINGS[::-1],
+        coverage=ALL,
         unit_count=2,
         object_count=3,
         excerpts={Location("a dir/web.yaml", 15, 11, "spec"): excerpt},
@@ -147,7 +151,7 @@ def test_many_notes_of_one_code_are_summed_up(wording: RecordedWording) -> None:
         for number in range(20)
     )
 
-    lines = lint_lines(LintReport(findings=notes))
+    lines = lint_lines(LintReport(findings=notes, coverage=ALL))
 
     assert sum(line.startswith("note[ORD026]: wave") for line in lines) == 5
     (rest,) = [line for line in lines if "15" in line]

@@ -59,23 +59,23 @@ PLANS = some.sampled_from([plan_of(), plan_of(*STEPS)])
 
 
 def course_of(events: list[Event], plan: Plan) -> RolloutProgress:
-    course = RolloutProgress(Ms(0))
-    course.add_plan(plan)
+    progress = RolloutProgress(Ms(0))
+    progress.add_plan(plan)
     for event in events:
-        course.add_event(event)
-    return course
+        progress.add_event(event)
+    return progress
 
 
 @given(STORIES, VIEWS, MOMENTS, PLANS)
 def test_a_picture_never_exceeds_its_frame(
     events: list[Event], view: ViewOptions, now: Ms, plan: Plan
 ) -> None:
-    course = course_of(events, plan)
+    progress = course_of(events, plan)
 
-    rows = view_rows(course, view, now)
+    rows = view_rows(progress, view, now)
 
     assert 1 <= len(rows) <= view.height
-    assert all(row_width(row) <= view.width for row in [*rows, *final_rows(course, view)])
+    assert all(row_width(row) <= view.width for row in [*rows, *final_rows(progress, view)])
 
 
 @given(STORIES, VIEWS, MOMENTS)
@@ -101,13 +101,13 @@ def test_lines_come_in_the_order_of_their_times(events: list[Event], plan: Plan)
 
 @given(STORIES, PLANS)
 def test_a_summary_can_always_be_printed(events: list[Event], plan: Plan) -> None:
-    course = course_of(events, plan)
+    progress = course_of(events, plan)
 
-    failing_objects(course)
+    failing_objects(progress)
     rows = [
-        *summary_rows(course),
-        *stopped_rows(course, NO_NEXT_COMMANDS),
-        *explain_failure(course),
+        *summary_rows(progress),
+        *stopped_rows(progress, NO_NEXT_COMMANDS),
+        *explain_failure(progress),
     ]
 
     assert all(plain_text(row).isprintable() for row in rows)

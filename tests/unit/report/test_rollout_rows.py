@@ -8,11 +8,11 @@ from hypothesis import strategies as some
 
 from tests.support.recorded_wording import RecordedWording
 from tests.unit.report.rollout_events import SHOP
-from tidegate.model.display import format_limit, format_running, shorten_wait_message
+from tidegate.model.display import format_limit, format_running, join_limited, shorten_wait_message
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.plan import Step
 from tidegate.model.rollouts.event import Event, EventType
-from tidegate.model.rollouts.names import join_refs, shorten_unit_names, step_name
+from tidegate.model.rollouts.names import shorten_unit_names, step_name
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
 from tidegate.report.styled_text import (
@@ -106,11 +106,11 @@ def test_a_step_has_a_name_that_people_know(phase: str, wave: int, stage: str, n
 def test_a_step_that_was_not_planned_is_named_after_its_id(
     id_: str, cluster: str, unit: str, name: str
 ) -> None:
-    course = RolloutProgress(Ms(0))
+    progress = RolloutProgress(Ms(0))
 
-    course.add_event(Event(Ms(0), EventType.STEP_CHECKING, id_, unit=SHOP, cluster=cluster))
+    progress.add_event(Event(Ms(0), EventType.STEP_CHECKING, id_, unit=SHOP, cluster=cluster))
 
-    (step,) = course.steps.values()
+    (step,) = progress.steps.values()
     assert (step.unit, step.name) == (unit, name)
 
 
@@ -147,4 +147,4 @@ def test_a_wait_message_loses_its_first_words() -> None:
 def test_many_objects_are_named_in_part(wording: RecordedWording) -> None:
     refs = [Ref(Kind("", "v1", "Secret"), "a", f"s{number}") for number in range(14)]
 
-    wording(join_refs(refs, 2))
+    wording(join_limited(refs, 2))

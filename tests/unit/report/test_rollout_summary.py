@@ -28,7 +28,7 @@ from tidegate.model.rollouts.evidence import (
 )
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
-from tidegate.planning.dry_run import preflight_findings
+from tidegate.planning.refusals import preflight_findings
 from tidegate.report.rollout.explain import explain_failure
 from tidegate.report.rollout.summary import NextCommands, killed_message, stopped_rows, summary_rows
 from tidegate.report.styled_text import Row, plain_text
@@ -40,10 +40,10 @@ AGAIN = NextCommands(repeat="tidegate sync shop", kubectl="kubectl --context pro
 
 
 def read_result(*events: Event) -> RolloutProgress:
-    course = course_of(ONE, TWO)
+    progress = course_of(ONE, TWO)
     for event in events:
-        course.add_event(event)
-    return course
+        progress.add_event(event)
+    return progress
 
 
 def a_failure(
@@ -62,7 +62,7 @@ def text_of(rows: Iterable[Row]) -> list[str]:
 
 
 def test_a_rollout_that_passed_counts_what_it_did(wording: RecordedWording) -> None:
-    course = read_result(
+    progress = read_result(
         *applied(ONE, 0),
         *passed(ONE, 10),
         *applied(TWO, 10, EventType.OBJECT_UNCHANGED),
@@ -70,32 +70,34 @@ def test_a_rollout_that_passed_counts_what_it_did(wording: RecordedWording) -> N
         ended(2_000),
     )
 
-    wording(text_of(summary_rows(course)))
+    wording(text_of(summary_rows(progress)))
 
 
 def test_an_object_that_is_written_twice_counts_once(wording: RecordedWording) -> None:
-    course = read_result(
+    progress = read_result(
         *applied(ONE, 0), *applied(ONE, 10), *applied(ONE, 20, EventType.OBJECT_UNCHANGED)
     )
-    course.add_event(ended(30))
+    progress.add_event(ended(30))
 
-    wording(text_of(summary_rows(course)))
+    wording(text_of(summary_rows(progress)))
 
 
 def test_gates_that_were_not_proven_are_named(wording: RecordedWording) -> None:
-    doubt = Event(Ms(5), EventType.GATE_UNPROVEN, ONE.id, WEB, "NoNewerStatus", "old status")
+    unproven = Event(Ms(5), EventType.GATE_UNPROVEN, ONE.id, WEB, "NoNewerStatus", "old status")
 
-    course = read_result(*applied(ONE, 0), doubt, *passed(ONE, 5), ended(5))
+    progress = read_result(*applied(ONE, 0), unproven, *passed(ONE, 5), ended(5))
 
-    wording(text_of(summary_rows(course))[1:])
+    wording(text_of(summary_rows(progress))[1:])
 
 
 def test_a_stopped_rollout_reports_what_it_applied_and_how_to_resume(
     wording: RecordedWording,
 ) -> None:
-    course = read_result(*applied(ONE, 0), *passed(ONE, 10), ended(4_000, "stopped", "interrupted"))
+    progress = read_result(
+        *applied(ONE, 0), *passed(ONE, 10), ended(4_000, "stopped", "interrupted")
+    )
 
-    wording(text_of([*summary_rows(course), *stopped_rows(course, AGAIN)]))
+    wording(text_of([*summary_rows(progress), *stopped_rows(progress, AGAIN)]))
 
 
 def test_a_killed_rollout_is_not_finished_and_can_be_resumed(wording: RecordedWording) -> None:
@@ -181,10 +183,10 @@ def test_a_kind_without_an_operator_is_the_first_reason() -> None:
 
 
 def test_a_failure_without_evidence_is_still_shown(wording: RecordedWording) -> None:
-    course = a_failure("reason unknown", None)
+    progress = a_failure("reason unknown", None)
 
-    assert failing_objects(course) == []
-    wording(text_of(explain_failure(course))[0])
+    assert failing_objects(progress) == []
+    wording(text_of(explain_failure(progress))[0])
 
 
 def test_objects_that_the_cluster_would_refuse_are_listed_before_the_first_write(
@@ -192,13 +194,13 @@ def test_objects_that_the_cluster_would_refuse_are_listed_before_the_first_write
 ) -> None:
     refused = Event(Ms(0), EventType.OBJECT_REFUSED, TWO.id, LATE, "NotServed", "unknown kind")
 
-    course = read_result(refused, ended(0, "invalid"))
+    progress = read_result(refused, ended(0, "invalid"))
     unserved = Evidence(ref=LATE, not_served_reason="not served")
-    shown = text_of(explain_failure(course, [unserved]))
+    shown = text_of(explain_failure(progress, [unserved]))
 
-    assert refused_objects(course) == [ClusterRef("", LATE)]
+    assert refused_objects(progress) == [ClusterRef("", LATE)]
     wording(shown[0])
-    (fault,) = preflight_findings(course, [unserved])
+    (fault,) = preflight_findings(progress, [unserved])
     assert fault.message == "Deployment default/late: unknown kind"
     assert fault.reason == "not served"
 
@@ -209,7 +211,7 @@ def test_several_faults_of_one_object_count_as_one(wording: RecordedWording) -> 
         Event(Ms(0), EventType.OBJECT_REFUSED, TWO.id, LATE, "Invalid", fault) for fault in faults
     ]
 
-    course = read_result(*refused, ended(0, "invalid"))
+    progress = read_result(*refused, ended(0, "invalid"))
 
-    wording(text_of(explain_failure(course))[0])
-    assert len(preflight_findings(course, ())) == 2
+    wording(text_of(explain_failure(progress))[0])
+    assert len(preflight_findings(progress, ())) == 2

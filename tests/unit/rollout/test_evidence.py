@@ -82,7 +82,7 @@ async def test_a_job_that_failed_has_its_pods_their_words_and_its_events() -> No
     (container,) = pod.containers
     assert pod.phase == "Failed"
     assert (container.name, container.exit_code) == ("app", 1)
-    assert container.message.startswith("Service default/db ")
+    assert container.message.startswith("Service default/db")
     (line,) = container.log
     assert "lookup db" in line
     assert {note.reason for note in evidence.events} >= {"SuccessfulCreate", "BackoffLimitExceeded"}

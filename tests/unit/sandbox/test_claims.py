@@ -6,11 +6,11 @@ import pytest
 
 from tests.support.small_cluster import SmallCluster, an_object
 from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.kinds import CLAIM, VOLUME
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS, PROTECTED_CLAIMS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner_controller
-from tidegate.sandbox.kinds import CLAIM, VOLUME
 
 DEFAULT: Json = {"storageclass.kubernetes.io/is-default-class": "true"}
 

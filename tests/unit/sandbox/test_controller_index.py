@@ -133,16 +133,16 @@ async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> N
     sandbox.preload(load_base_objects())
     server = sandbox.clusters[""].server
 
-    early, late = (
+    early, later = (
         [to_create_write(an_object(*parts)) for parts in EVERY_KIND],
         [*map(to_create_write, LATE)],
     )
     await sandbox.wait(Ms(START + SECOND))
     outcomes = [server.perform(write) for write in early]
     await sandbox.wait(Ms(START + 3 * MINUTE))
-    outcomes += [server.perform(write) for write in late]
+    outcomes += [server.perform(write) for write in later]
     await sandbox.wait(Ms(START + 6 * MINUTE))
-    outcomes += [server.perform(deletion(write)) for write in reversed([*early, *late])]
+    outcomes += [server.perform(deletion(write)) for write in reversed([*early, *later])]
     await sandbox.wait(Ms(START + 9 * MINUTE))
 
     assert not [outcome for outcome in outcomes if is_error(outcome)]

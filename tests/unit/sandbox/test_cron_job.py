@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.support.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.kinds import CRON_JOB, JOB
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import HOUR, MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
-from tidegate.sandbox.kinds import CRON_JOB, JOB
 from tidegate.sandbox.world import START
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}
@@ -125,8 +125,8 @@ async def test_a_suspended_cron_job_creates_no_job_and_after_that_only_the_last_
 
 async def test_a_start_that_is_missed_by_more_than_the_deadline_is_left_out() -> None:
     cluster = await a_cluster()
-    late = a_cron_job("0 * * * *", suspend=True, startingDeadlineSeconds=60)
-    cron_job = await cluster.create(late)
+    later = a_cron_job("0 * * * *", suspend=True, startingDeadlineSeconds=60)
+    cron_job = await cluster.create(later)
     await cluster.until(Ms(HOUR + 5 * MINUTE))
 
     await cluster.client.patch(cron_job, {"spec": {"suspend": False}})

@@ -7,11 +7,11 @@ import pytest
 from tests.support.trace_workloads import AGENT, a_template, a_workload
 from tests.support.workload_stage import PLACE, Stage
 from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.kinds import POD
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.pods import is_active, is_ready
-from tidegate.sandbox.kinds import POD
 
 SECOND_IMAGE = a_template(image="app:2")
 

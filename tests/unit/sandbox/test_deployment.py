@@ -15,12 +15,12 @@ from tests.support.trace_workloads import (
 )
 from tests.support.workload_stage import PLACE, Stage, annotation
 from tidegate.model.k8s.json_fields import get_int
+from tidegate.model.k8s.kinds import DEPLOYMENT, POD, REPLICA_SET
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.pods import is_active, is_ready
 from tidegate.sandbox.controllers.workloads.deployment_state import HISTORY, REVISION
-from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
 
 SECOND_IMAGE = a_template(image="app:2")
 NEVER_READY = a_template(image="app:2", outcome="never")

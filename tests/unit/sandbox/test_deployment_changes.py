@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.support.trace_workloads import WEB, a_template, a_workload, rolling
 from tests.support.workload_stage import PLACE, Stage
+from tidegate.model.k8s.kinds import POD
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.pods import is_active
-from tidegate.sandbox.kinds import POD
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tests.support.small_cluster import SHOP, SmallCluster, an_object, notes
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import ENDPOINT_SLICE, POD
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.selectors import ENDPOINTS, HEADLESS, MANAGED_BY
-from tidegate.sandbox.kinds import ENDPOINT_SLICE, POD, SERVICE_NAME_LABEL
+from tidegate.sandbox.kinds import SERVICE_NAME_LABEL
 
 PORTS: list[Json] = [{"port": 80, "targetPort": 8080}]
 

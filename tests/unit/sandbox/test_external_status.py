@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from tests.support.small_cluster import SmallCluster, an_object
 from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.kinds import API_SERVICE, POD, SERVICE
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.external_status import (
-    API_SERVICE,
     AUTOSCALER,
     EXTERNAL_STATUS_CONTROLLERS,
     INGRESS,
 )
 from tidegate.sandbox.controllers.selectors import DISRUPTION_BUDGET, DISRUPTION_BUDGETS, ENDPOINTS
-from tidegate.sandbox.kinds import POD, SERVICE
 
 
 async def a_cluster() -> SmallCluster:

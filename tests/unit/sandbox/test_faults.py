@@ -315,15 +315,15 @@ faults_of_all_sorts: st.SearchStrategy[Fault] = st.builds(
 
 @given(
     rules=st.lists(faults_of_all_sorts, max_size=4),
-    course=st.lists(calls, max_size=30),
+    sequence=st.lists(calls, max_size=30),
     seed=st.integers(),
 )
 def test_the_same_seed_and_the_same_calls_have_the_same_faults(
-    rules: list[Fault], course: list[tuple[Call, Ms]], seed: int
+    rules: list[Fault], sequence: list[tuple[Call, Ms]], seed: int
 ) -> None:
     first, second = FaultInjector(rules, seed=seed), FaultInjector(rules, seed=seed)
 
-    assert effects(first, course) == effects(second, course)
+    assert effects(first, sequence) == effects(second, sequence)
     assert first.timed_faults() == second.timed_faults()
 
 

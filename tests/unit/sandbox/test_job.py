@@ -6,11 +6,11 @@ from itertools import pairwise
 
 from tests.support.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import JOB, POD
 from tidegate.model.k8s.objects import Json, JsonObject, Propagation, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.controllers.batch.job_spec import INDEX, TRACKING
-from tidegate.sandbox.kinds import JOB, POD
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}
 
@@ -129,9 +129,9 @@ async def test_a_job_has_no_more_active_pods_than_its_parallelism() -> None:
     early = await cluster.status(JOB, "load")
     await cluster.until(Ms(60 * SECOND))
 
-    late = await cluster.status(JOB, "load")
+    later = await cluster.status(JOB, "load")
     assert early["active"] == 2
-    assert late["succeeded"] == 5
+    assert later["succeeded"] == 5
     assert len(await creation_seconds(cluster)) == 5
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
+from tidegate.model.k8s.kinds import JOB, POD
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
@@ -16,7 +17,6 @@ from tidegate.sandbox.controllers.batch.job_spec import (
     lowest_free_indexes,
     parse_indexes,
 )
-from tidegate.sandbox.kinds import JOB, POD
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}
 FAILS = notes(outcome="fail", exit_code="42")
@@ -65,11 +65,11 @@ async def test_an_index_that_fails_too_often_fails_and_the_others_go_on() -> Non
 
     await cluster.until(Ms(30 * SECOND))
 
-    late = await cluster.status(JOB, "load")
+    later = await cluster.status(JOB, "load")
     assert get_text(early, "failedIndexes") == ""
-    assert late["failedIndexes"] == "0,1"
-    assert get_int(late, "failed") == 4
-    assert last_condition(late) == ("Failed", "FailedIndexes", "Job has failed indexes")
+    assert later["failedIndexes"] == "0,1"
+    assert get_int(later, "failed") == 4
+    assert last_condition(later) == ("Failed", "FailedIndexes", "Job has failed indexes")
 
 
 async def test_the_second_pod_of_an_index_has_the_number_of_failures() -> None:
@@ -126,8 +126,8 @@ async def test_an_ignored_failure_is_not_counted_but_delays_the_next_pod() -> No
     early = await cluster.all_of(POD)
     await cluster.until(Ms(12 * SECOND))
 
-    late = await cluster.all_of(POD)
-    assert (len(early), len(late)) == (1, 2)
+    later = await cluster.all_of(POD)
+    assert (len(early), len(later)) == (1, 2)
     assert "failed" not in await cluster.status(JOB, "load")
 
 

@@ -31,9 +31,9 @@ async def phase_and_message(stage: Stage) -> tuple[str, str]:
 
 async def test_it_waits_until_a_condition_holds(wording: RecordedWording) -> None:
     stage = await a_stage()
-    late = a_pod("web", a_container(readinessProbe=a_probe(initialDelaySeconds=20)))
+    later = a_pod("web", a_container(readinessProbe=a_probe(initialDelaySeconds=20)))
     await stage.create(
-        late, a_smoke_test("kubectl wait pod/web --for=condition=Ready --timeout=60s\necho fine")
+        later, a_smoke_test("kubectl wait pod/web --for=condition=Ready --timeout=60s\necho fine")
     )
 
     await stage.at(22)
@@ -50,9 +50,9 @@ async def test_it_fails_after_its_timeout_and_prints_the_error_of_kubectl(
     wording: RecordedWording,
 ) -> None:
     stage = await a_stage()
-    late = a_pod("web", a_container(readinessProbe=a_probe(initialDelaySeconds=50)))
+    later = a_pod("web", a_container(readinessProbe=a_probe(initialDelaySeconds=50)))
     await stage.create(
-        late, a_smoke_test("kubectl wait pod/web --for=condition=Ready --timeout=10s")
+        later, a_smoke_test("kubectl wait pod/web --for=condition=Ready --timeout=10s")
     )
 
     await stage.at(14)

@@ -139,11 +139,11 @@ def test_the_last_rule_with_a_key_decides_it() -> None:
         ContainerRule(ContainerSelector(), {"run": Ms(3_000)}),
     )
 
-    course = Profile(rules=rules).container_profile(
+    profile = Profile(rules=rules).container_profile(
         ContainerIdentity((OwnerName("Pod", "a"),), "", "", "")
     )
 
-    assert (course.run, course.ready) == (3_000, 2_000)
+    assert (profile.run, profile.ready) == (3_000, 2_000)
 
 
 def test_a_scenario_has_behaviours_in_order() -> None:

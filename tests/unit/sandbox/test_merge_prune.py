@@ -7,7 +7,7 @@ import pytest
 from tests.support.cluster_client import ClusterClient
 from tests.support.sequence_runner import Run, named, prepare
 from tests.support.write_answers import shape_for
-from tests.support.write_sequences import Deed, Sequence, Step, random_sequences
+from tests.support.write_sequences import Operation, Sequence, Step, random_sequences
 from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import collect_fields, is_atomic_value
 from tidegate.sandbox.ownership.fields import (
@@ -36,7 +36,7 @@ def applied_to(
     held: StoredObject | None, step: Step, run: Run
 ) -> tuple[Json, FieldSet, tuple[FieldSet, ...]] | None:
     """What an apply prunes: the merged object, what was named last, and all that is named now."""
-    if held is None or step.deed is not Deed.APPLY:
+    if held is None or step.operation is not Operation.APPLY:
         return None
     expected = (step.by, "Apply", step.subresource)
     last = [
@@ -60,13 +60,13 @@ async def test_one_walk_has_the_same_result_as_three(sequence: Sequence) -> None
     shape, run = shape_for(sequence.kind), Run(sequence, "thing")
     while (step := run.step) is not None:
         if run.is_pointless:
-            run.hear(NotFound(""))
+            run.receive(NotFound(""))
             continue
         entry = server.registry.find(sequence.kind)
         held = server.store.get(entry.resource, run.ref.namespace, run.ref.name) if entry else None
         if (given := applied_to(held, step, run)) is not None:
             assert prune_dropped(*given, shape) == in_three_walks(*given, shape)
-        run.hear(server.perform(run.request()))
+        run.receive(server.perform(run.request()))
 
 
 def test_a_field_below_an_unowned_field_is_removed_with_it() -> None:

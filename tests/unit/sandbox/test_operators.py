@@ -50,7 +50,7 @@ def a_widget_stage(*rules: StageRule) -> OperatorStage:
 async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_runs(
     wording: RecordedWording,
 ) -> None:
-    stage = await OperatorStage().begin(WIDGET)
+    stage = await OperatorStage().start(WIDGET)
     widget = await stage.make(WIDGET, "it", {})
     await stage.wait(Ms(MINUTE))
     alone = await stage.status(widget)
@@ -71,7 +71,7 @@ async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_
 async def test_an_unavailable_operator_serves_no_object_and_is_named(
     wording: RecordedWording,
 ) -> None:
-    stage = await OperatorStage().begin(SEALED)
+    stage = await OperatorStage().start(SEALED)
     require_live(await stage.client.create(SEALER))
 
     sealed = await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
@@ -85,7 +85,7 @@ async def test_an_unavailable_operator_serves_no_object_and_is_named(
 
 
 async def test_an_operator_that_is_no_longer_available_does_not_serve_new_objects() -> None:
-    stage = await OperatorStage().begin(SEALED)
+    stage = await OperatorStage().start(SEALED)
     await stage.operate(SEALER)
     first = await stage.make(SEALED, "first", {"encryptedData": {"user": "Ag"}})
     await stage.wait(Ms(5 * SECOND))
@@ -99,7 +99,7 @@ async def test_an_operator_that_is_no_longer_available_does_not_serve_new_object
 
 
 async def test_a_kind_without_a_row_has_the_operator_of_its_group() -> None:
-    stage = await OperatorStage().begin(OTHER)
+    stage = await OperatorStage().start(OTHER)
     await stage.operate(an_operator("eso", "registry.example/external-secrets/external-secrets:1"))
 
     other = await stage.make(OTHER, "it", {})
@@ -112,7 +112,7 @@ async def test_an_operator_outside_of_the_cluster_is_always_available() -> None:
     rows = parse_knowledge(
         ROWS.replace(b"names: [widget-operator]", b"outside: true"), "rows.yaml"
     ).rows
-    stage = await OperatorStage(rows).begin(WIDGET)
+    stage = await OperatorStage(rows).start(WIDGET)
 
     widget = await stage.make(WIDGET, "it", {})
     await stage.wait(Ms(MINUTE))
@@ -122,7 +122,7 @@ async def test_an_operator_outside_of_the_cluster_is_always_available() -> None:
 
 
 async def test_stages_come_one_after_the_other_each_in_its_time() -> None:
-    stage = await a_widget_stage().begin(WIDGET)
+    stage = await a_widget_stage().start(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     widget = await stage.make(WIDGET, "it", {})
 
@@ -137,7 +137,7 @@ async def test_stages_come_one_after_the_other_each_in_its_time() -> None:
 async def test_the_profile_decides_how_long_a_stage_takes() -> None:
     stage = await a_widget_stage(
         StageRule(when=StageSelector(stage="done"), after=Ms(5 * MINUTE))
-    ).begin(WIDGET)
+    ).start(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     widget = await stage.make(WIDGET, "it", {})
 
@@ -154,7 +154,7 @@ async def test_the_profile_decides_for_some_objects_and_its_last_rule_wins() -> 
     quick = StageRule(
         when=StageSelector(kind="Wid*", namespace="shop", name="small-*"), after=Ms(0)
     )
-    stage = await a_widget_stage(slow, quick).begin(WIDGET)
+    stage = await a_widget_stage(slow, quick).start(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     refs = [await stage.make(WIDGET, name, {}) for name in ("small-one", "large-one")]
 
@@ -172,7 +172,7 @@ async def test_a_rule_about_another_group_changes_nothing() -> None:
 
 async def test_the_profile_decides_for_a_kind_without_a_row_too() -> None:
     rule = StageRule(when=StageSelector(group="widgets.*", kind="Widget"), after=Ms(2 * MINUTE))
-    stage = await OperatorStage(apply_stage_rules(load_builtin_knowledge().rows, [rule])).begin(
+    stage = await OperatorStage(apply_stage_rules(load_builtin_knowledge().rows, [rule])).start(
         WIDGET
     )
     await stage.operate(WIDGETS)
@@ -187,7 +187,7 @@ async def test_the_profile_decides_for_a_kind_without_a_row_too() -> None:
 
 
 async def test_a_product_that_is_deleted_is_created_again() -> None:
-    stage = await a_widget_stage().begin(WIDGET)
+    stage = await a_widget_stage().start(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     await stage.make(WIDGET, "it", {})
     await stage.wait(Ms(MINUTE))
@@ -199,7 +199,7 @@ async def test_a_product_that_is_deleted_is_created_again() -> None:
 
 
 async def test_nothing_is_written_when_nothing_changes() -> None:
-    stage = await a_widget_stage().begin(WIDGET)
+    stage = await a_widget_stage().start(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     widget = await stage.make(WIDGET, "it", {})
     await stage.wait(Ms(MINUTE))
@@ -212,7 +212,7 @@ async def test_nothing_is_written_when_nothing_changes() -> None:
 
 
 async def test_a_status_field_that_the_crd_does_not_know_is_dropped() -> None:
-    stage = await a_widget_stage().begin()
+    stage = await a_widget_stage().start()
     crd = a_crd(WIDGET)
     versions = get_mappings(crd, "spec", "versions")
     known: Json = {"type": "object", "properties": {"phase": {"type": "string"}}}
@@ -235,7 +235,7 @@ async def test_a_status_field_that_the_crd_does_not_know_is_dropped() -> None:
 
 
 async def test_a_status_that_a_server_refuses_has_an_event() -> None:
-    stage = await a_widget_stage().begin()
+    stage = await a_widget_stage().start()
     crd = a_crd(WIDGET)
     versions = get_mappings(crd, "spec", "versions")
     known: Json = {"type": "object", "properties": {"phase": {"type": "integer"}}}
@@ -256,7 +256,7 @@ async def test_a_status_that_a_server_refuses_has_an_event() -> None:
 
 
 async def test_a_kind_without_a_status_subresource_gets_a_status() -> None:
-    stage = await a_widget_stage().begin()
+    stage = await a_widget_stage().start()
     crd = a_crd(WIDGET)
     version = {**get_mappings(crd, "spec", "versions")[0], "subresources": {}}
     crd["spec"] = {**get_mapping(crd, "spec"), "versions": [version]}
@@ -272,7 +272,7 @@ async def test_a_kind_without_a_status_subresource_gets_a_status() -> None:
 
 async def test_the_same_seed_gives_the_same_bytes() -> None:
     async def run() -> list[bytes]:
-        stage = await OperatorStage(seed=7).begin(SEALED, WIDGET)
+        stage = await OperatorStage(seed=7).start(SEALED, WIDGET)
         await stage.operate(SEALER)
         await stage.operate(WIDGETS)
         for name in ("a", "b", "c"):
@@ -287,7 +287,7 @@ async def test_the_same_seed_gives_the_same_bytes() -> None:
 
 
 async def test_a_deleted_namespace_deletes_everything_in_it() -> None:
-    stage = await OperatorStage().begin(SEALED)
+    stage = await OperatorStage().start(SEALED)
     await stage.operate(SEALER)
     await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
     await stage.wait(Ms(5 * SECOND))
@@ -315,7 +315,7 @@ rows:
 async def test_a_row_of_a_user_overrides_any_other(kind: Kind) -> None:
     text = USER_ROW.format(group=kind.group, kind=kind.name, version=kind.version)
     knowledge = parse_knowledge(text.encode(), "rows.yaml")
-    stage = await OperatorStage(load_builtin_knowledge().merged_with(knowledge).rows).begin(kind)
+    stage = await OperatorStage(load_builtin_knowledge().merged_with(knowledge).rows).start(kind)
     await stage.operate(an_operator("ours"))
 
     created = await stage.make(kind, "it", {})

@@ -53,7 +53,7 @@ def a_secret(name: str) -> JsonObject:
 async def test_a_database_waits_for_its_instance_and_creates_its_secret(
     engine: str, keys: set[str]
 ) -> None:
-    stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
+    stage = await OperatorStage().start(DB_INSTANCE, DATABASE)
     await stage.operate(an_operator("db-operator"))
     templates: list[Json] = [{"name": "URL", "secret": True}, {"name": "HOST", "secret": False}]
     spec: JsonObject = {
@@ -85,7 +85,7 @@ async def test_a_database_waits_for_its_instance_and_creates_its_secret(
 
 
 async def test_a_postgres_cluster_answers_at_its_services_once_it_is_healthy() -> None:
-    stage = await OperatorStage().begin(CLUSTER)
+    stage = await OperatorStage().start(CLUSTER)
     await stage.operate(CNPG)
     cluster = await stage.make(CLUSTER, "db", {"instances": 3, "enableSuperuserAccess": True})
     await stage.wait(Ms(5 * SECOND))
@@ -104,7 +104,7 @@ async def test_a_postgres_cluster_answers_at_its_services_once_it_is_healthy() -
 
 
 async def test_a_postgres_cluster_writes_its_address_into_the_secret_of_the_application() -> None:
-    stage = await OperatorStage().begin(CLUSTER)
+    stage = await OperatorStage().start(CLUSTER)
     await stage.operate(CNPG)
     initdb: JsonObject = {"database": "orders", "owner": "ann"}
 
@@ -117,7 +117,7 @@ async def test_a_postgres_cluster_writes_its_address_into_the_secret_of_the_appl
 
 
 async def test_a_database_without_its_postgres_cluster_has_no_status() -> None:
-    stage = await OperatorStage().begin(CLUSTER, CNPG_DATABASE)
+    stage = await OperatorStage().start(CLUSTER, CNPG_DATABASE)
     await stage.operate(CNPG)
     database = await stage.make(CNPG_DATABASE, "orders", {"cluster": {"name": "db"}})
     await stage.wait(Ms(MINUTE))
@@ -134,7 +134,7 @@ async def test_a_database_without_its_postgres_cluster_has_no_status() -> None:
 async def test_the_secret_of_a_database_is_deleted_with_it_only_with_cleanup(
     cleanup: Json, left: int
 ) -> None:
-    stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
+    stage = await OperatorStage().start(DB_INSTANCE, DATABASE)
     await stage.operate(an_operator("db-operator"))
     await stage.make(DB_INSTANCE, "main", {"engine": "postgres"})
     spec: JsonObject = {"instance": "main", "secretName": "web-db", "cleanup": cleanup}
@@ -148,7 +148,7 @@ async def test_the_secret_of_a_database_is_deleted_with_it_only_with_cleanup(
 
 
 async def test_a_user_of_a_database_gets_the_keys_of_its_engine() -> None:
-    stage = await OperatorStage().begin(DB_INSTANCE, DATABASE, DB_USER)
+    stage = await OperatorStage().start(DB_INSTANCE, DATABASE, DB_USER)
     await stage.operate(an_operator("db-operator"))
     await stage.make(DB_INSTANCE, "main", {"engine": "mysql"})
     credentials: JsonObject = {"secretName": "web-db"}
@@ -166,7 +166,7 @@ async def test_a_user_of_a_database_gets_the_keys_of_its_engine() -> None:
 
 
 async def test_a_postgres_cluster_creates_no_superuser_by_default() -> None:
-    stage = await OperatorStage().begin(CLUSTER)
+    stage = await OperatorStage().start(CLUSTER)
     await stage.operate(CNPG)
 
     await stage.make(CLUSTER, "db", {"instances": 1})
@@ -177,7 +177,7 @@ async def test_a_postgres_cluster_creates_no_superuser_by_default() -> None:
 
 
 async def test_a_login_waits_for_its_credentials_and_a_realm_for_its_login() -> None:
-    stage = await OperatorStage().begin(KEYCLOAK, REALM)
+    stage = await OperatorStage().start(KEYCLOAK, REALM)
     await stage.operate(an_operator("keycloak-operator"))
     secret: JsonObject = {"name": "db-app", "key": "password"}
     keycloak = await stage.make(KEYCLOAK, "login", {"db": {"passwordSecret": secret}})
@@ -200,7 +200,7 @@ async def test_a_login_waits_for_its_credentials_and_a_realm_for_its_login() -> 
 
 
 async def test_a_gateway_is_accepted_before_it_is_programmed() -> None:
-    stage = await OperatorStage().begin(GATEWAY_CLASS, GATEWAY)
+    stage = await OperatorStage().start(GATEWAY_CLASS, GATEWAY)
     await stage.operate(ENVOY)
     await stage.make(GATEWAY_CLASS, "envoy", {"controllerName": "example.com/gateway"})
     listener: JsonObject = {"name": "web", "port": 80, "protocol": "HTTP"}
@@ -217,7 +217,7 @@ async def test_a_gateway_is_accepted_before_it_is_programmed() -> None:
 
 
 async def test_a_route_reports_that_its_gateway_or_its_backend_is_missing() -> None:
-    stage = await OperatorStage().begin(GATEWAY, ROUTE)
+    stage = await OperatorStage().start(GATEWAY, ROUTE)
     await stage.operate(ENVOY)
     spec: JsonObject = {
         "parentRefs": [{"name": "edge"}],
@@ -247,7 +247,7 @@ async def test_a_route_reports_that_its_gateway_or_its_backend_is_missing() -> N
 
 
 async def test_a_kafka_user_waits_for_its_cluster_and_gets_the_keys_of_its_login() -> None:
-    stage = await OperatorStage().begin(KAFKA, KAFKA_USER)
+    stage = await OperatorStage().start(KAFKA, KAFKA_USER)
     await stage.operate(STRIMZI)
     labels: JsonObject = {"strimzi.io/cluster": "bus"}
     spec: JsonObject = {"authentication": {"type": "scram-sha-512"}}
@@ -269,7 +269,7 @@ async def test_a_kafka_user_waits_for_its_cluster_and_gets_the_keys_of_its_login
 
 
 async def test_a_temporal_namespace_waits_for_a_running_cluster() -> None:
-    stage = await OperatorStage().begin(TEMPORAL, TEMPORAL_NAMESPACE)
+    stage = await OperatorStage().start(TEMPORAL, TEMPORAL_NAMESPACE)
     await stage.operate(an_operator("temporal-operator-controller-manager"))
     namespace = await stage.make(TEMPORAL_NAMESPACE, "orders", {"clusterRef": {"name": "prod"}})
     await stage.make(TEMPORAL, "prod", {"version": "1.24.0"})
@@ -294,7 +294,7 @@ async def test_a_temporal_namespace_waits_for_a_running_cluster() -> None:
 async def test_a_server_of_an_operator_has_endpoints_once_it_is_ready(
     kind: Kind, operator: str, service: str
 ) -> None:
-    stage = await OperatorStage().begin(kind)
+    stage = await OperatorStage().start(kind)
     name = operator.partition("/")[0]
     await stage.operate(an_operator(name, f"registry.example/{operator}:1"))
     await stage.make(kind, "it", {})
@@ -309,7 +309,7 @@ async def test_a_server_of_an_operator_has_endpoints_once_it_is_ready(
 
 
 async def test_a_snapshot_waits_for_its_claim() -> None:
-    stage = await OperatorStage().begin(SNAPSHOT, CONTENT)
+    stage = await OperatorStage().start(SNAPSHOT, CONTENT)
     await stage.operate(an_operator("snapshot-controller"))
     spec: JsonObject = {"source": {"persistentVolumeClaimName": "files"}}
     snapshot = await stage.make(SNAPSHOT, "nightly", spec)
@@ -331,7 +331,7 @@ async def test_a_snapshot_waits_for_its_claim() -> None:
 
 
 async def test_a_copy_of_a_volume_reports_that_its_repository_is_missing() -> None:
-    stage = await OperatorStage().begin(REPLICATION)
+    stage = await OperatorStage().start(REPLICATION)
     await stage.operate(an_operator("volsync", "registry.example/backube/volsync:0.14"))
     source = await stage.make(REPLICATION, "files", {"restic": {"repository": "bucket"}})
     await stage.wait(Ms(30 * SECOND))
@@ -345,7 +345,7 @@ async def test_a_copy_of_a_volume_reports_that_its_repository_is_missing() -> No
 
 
 async def test_a_manual_copy_has_the_name_of_its_trigger() -> None:
-    stage = await OperatorStage().begin(REPLICATION)
+    stage = await OperatorStage().start(REPLICATION)
     await stage.operate(an_operator("volsync", "registry.example/backube/volsync:0.14"))
 
     source = await stage.make(REPLICATION, "files", {"trigger": {"manual": "before-update"}})
@@ -356,7 +356,7 @@ async def test_a_manual_copy_has_the_name_of_its_trigger() -> None:
 
 
 async def test_a_kafka_user_that_does_not_log_in_gets_no_secret() -> None:
-    stage = await OperatorStage().begin(KAFKA, KAFKA_USER)
+    stage = await OperatorStage().start(KAFKA, KAFKA_USER)
     await stage.operate(STRIMZI)
     await stage.make(KAFKA, "bus", {"kafka": {"listeners": []}})
 
@@ -369,7 +369,7 @@ async def test_a_kafka_user_that_does_not_log_in_gets_no_secret() -> None:
 
 
 async def test_a_flux_kustomization_of_another_flux_waits_for_its_dependencies() -> None:
-    stage = await OperatorStage().begin(FLUX)
+    stage = await OperatorStage().start(FLUX)
     await stage.operate(an_operator("kustomize-controller"))
     web = await stage.make(FLUX, "web", {"dependsOn": [{"name": "db"}]})
     await stage.wait(Ms(30 * SECOND))

@@ -29,7 +29,7 @@ async def hold_reason(stage: OperatorStage, pod: StoredObject) -> str:
 
 
 async def test_vault_is_not_ready_until_a_job_has_unsealed_it() -> None:
-    stage = await OperatorStage().begin()
+    stage = await OperatorStage().start()
     pod = a_pod(SERVER)
     require_live(await stage.client.create(a_job("vault-bootstrap")))
 
@@ -41,7 +41,7 @@ async def test_vault_is_not_ready_until_a_job_has_unsealed_it() -> None:
 
 
 async def test_another_job_unseals_nothing() -> None:
-    stage = await OperatorStage().begin()
+    stage = await OperatorStage().start()
     require_live(await stage.client.create(a_job("migrate")))
     done: JsonObject = {"status": {"succeeded": 1}}
     await stage.client.patch(Ref(JOB, "shop", "migrate"), done, subresource="status")
@@ -57,13 +57,13 @@ async def test_another_job_unseals_nothing() -> None:
     ],
 )
 async def test_vault_that_unseals_itself_is_ready(container: dict[str, Json]) -> None:
-    stage = await OperatorStage().begin()
+    stage = await OperatorStage().start()
 
     assert await hold_reason(stage, a_pod(SERVER, **container)) == ""
 
 
 async def test_vault_with_a_seal_in_its_config_is_ready() -> None:
-    stage = await OperatorStage().begin()
+    stage = await OperatorStage().start()
     config: JsonObject = {"config.hcl": 'seal "awskms" {}'}
     require_live(await stage.client.create(an_object(CONFIG_MAP, "vault-config", data=config)))
 
@@ -71,7 +71,7 @@ async def test_vault_with_a_seal_in_its_config_is_ready() -> None:
 
 
 async def test_other_pods_are_ready() -> None:
-    stage = await OperatorStage().begin()
+    stage = await OperatorStage().start()
 
     assert await hold_reason(stage, a_pod({"app.kubernetes.io/name": "web"})) == ""
 

@@ -37,7 +37,7 @@ LONGEST = Ms(11 * MINUTE)
 
 async def a_stage(kind: Kind) -> OperatorStage:
     stage = OperatorStage()
-    return await stage.begin(*dict.fromkeys((kind, GATEWAY, CONTENT)))
+    return await stage.start(*dict.fromkeys((kind, GATEWAY, CONTENT)))
 
 
 def a_spec(kind: Kind) -> JsonObject:

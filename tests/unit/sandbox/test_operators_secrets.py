@@ -36,7 +36,7 @@ def endpoints_of(service: str) -> JsonObject:
 
 
 async def test_a_certificate_waits_for_its_issuer_and_the_issuer_for_its_key_pair() -> None:
-    stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
+    stage = await OperatorStage().start(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     spec: JsonObject = {"secretName": "web-tls", "issuerRef": {"name": "ca"}}
     certificate = await stage.make(CERTIFICATE, "web", spec)
@@ -56,7 +56,7 @@ async def test_a_certificate_waits_for_its_issuer_and_the_issuer_for_its_key_pai
 
 
 async def test_a_certificate_creates_a_tls_secret_that_is_kept() -> None:
-    stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
+    stage = await OperatorStage().start(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     await stage.make(ISSUER, "self", {"selfSigned": {}})
     spec: JsonObject = {"secretName": "web-tls", "issuerRef": {"name": "self", "kind": "Issuer"}}
@@ -74,7 +74,7 @@ async def test_a_certificate_creates_a_tls_secret_that_is_kept() -> None:
 
 
 async def test_a_certificate_that_changes_is_issued_again() -> None:
-    stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
+    stage = await OperatorStage().start(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     await stage.make(ISSUER, "self", {"selfSigned": {}})
     spec: JsonObject = {"secretName": "web-tls", "issuerRef": {"name": "self"}}
@@ -92,7 +92,7 @@ async def test_a_certificate_that_changes_is_issued_again() -> None:
 
 
 async def test_a_certificate_of_an_acme_server_has_no_ca() -> None:
-    stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
+    stage = await OperatorStage().start(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     await stage.make(ISSUER, "le", {"acme": {"server": "https://acme.example.com"}})
     stores: JsonObject = {"jks": {"create": True}, "pkcs12": {"create": False}}
@@ -105,7 +105,7 @@ async def test_a_certificate_of_an_acme_server_has_no_ca() -> None:
 
 
 async def test_the_secret_of_a_sealed_secret_has_its_name_whatever_its_template_says() -> None:
-    stage = await OperatorStage().begin(SEALED)
+    stage = await OperatorStage().start(SEALED)
     await stage.operate(SEALER)
     template: JsonObject = {"metadata": {"name": "other"}}
 
@@ -117,7 +117,7 @@ async def test_the_secret_of_a_sealed_secret_has_its_name_whatever_its_template_
 
 
 async def test_an_external_secret_that_merges_fills_a_secret_and_creates_none() -> None:
-    stage = await OperatorStage().begin(STORE, EXTERNAL)
+    stage = await OperatorStage().start(STORE, EXTERNAL)
     await stage.operate(EXTERNALS)
     await stage.make(STORE, "fake", {"provider": {"fake": {}}})
     spec: JsonObject = {
@@ -139,7 +139,7 @@ async def test_an_external_secret_that_merges_fills_a_secret_and_creates_none() 
 
 
 async def test_a_sealed_secret_creates_the_secret_of_its_template_and_deletes_it() -> None:
-    stage = await OperatorStage().begin(SEALED)
+    stage = await OperatorStage().start(SEALED)
     await stage.operate(SEALER)
     template: JsonObject = {"type": "example.com/login", "metadata": {"labels": {"app": "web"}}}
     sealed = await stage.make(
@@ -158,7 +158,7 @@ async def test_a_sealed_secret_creates_the_secret_of_its_template_and_deletes_it
 
 
 async def test_a_store_backed_by_vault_is_not_ready_before_vault_answers() -> None:
-    stage = await OperatorStage().begin(STORE, EXTERNAL)
+    stage = await OperatorStage().start(STORE, EXTERNAL)
     await stage.operate(EXTERNALS)
     vault: JsonObject = {"server": "http://vault.shop.svc.cluster.local:8200", "path": "kv"}
     store = await stage.make(STORE, "vault", {"provider": {"vault": vault}})
@@ -182,7 +182,7 @@ async def test_a_store_backed_by_vault_is_not_ready_before_vault_answers() -> No
 
 
 async def test_a_store_outside_of_the_cluster_needs_nothing_inside() -> None:
-    stage = await OperatorStage().begin(CLUSTER_STORE)
+    stage = await OperatorStage().start(CLUSTER_STORE)
     await stage.operate(EXTERNALS)
     vault: JsonObject = {"server": "https://vault.example.com"}
 
@@ -193,7 +193,7 @@ async def test_a_store_outside_of_the_cluster_needs_nothing_inside() -> None:
 
 
 async def test_an_external_secret_with_keys_of_the_store_marks_them_as_unknown() -> None:
-    stage = await OperatorStage().begin(STORE, EXTERNAL)
+    stage = await OperatorStage().start(STORE, EXTERNAL)
     await stage.operate(EXTERNALS)
     await stage.make(STORE, "fake", {"provider": {"fake": {}}})
 
@@ -214,7 +214,7 @@ async def test_an_external_secret_with_keys_of_the_store_marks_them_as_unknown()
 
 
 async def test_an_existing_secret_keeps_its_values_and_gets_missing_keys() -> None:
-    stage = await OperatorStage().begin(SEALED)
+    stage = await OperatorStage().start(SEALED)
     await stage.operate(SEALER)
     await stage.add(an_object(SECRET, "login", data={"user": "YW5u"}))
 
@@ -225,7 +225,7 @@ async def test_an_existing_secret_keeps_its_values_and_gets_missing_keys() -> No
 
 
 async def test_vault_is_sealed_first_and_answers_when_it_is_unsealed() -> None:
-    stage = await OperatorStage().begin(VAULT)
+    stage = await OperatorStage().start(VAULT)
     await stage.operate(
         an_operator("vault-operator", "registry.example/bank-vaults/vault-operator:1")
     )

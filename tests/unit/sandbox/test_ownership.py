@@ -161,10 +161,10 @@ def test_more_than_ten_updaters_are_put_together_from_the_oldest_on() -> None:
 
 
 def test_appliers_come_first_then_the_oldest() -> None:
-    late, early = an_entry("a", time="2"), an_entry("b", time="1")
+    later, early = an_entry("a", time="2"), an_entry("b", time="1")
     applier = an_entry("c", time="3", operation="Apply")
 
-    assert sort_entries([late, early, applier]) == (applier, early, late)
+    assert sort_entries([later, early, applier]) == (applier, early, later)
 
 
 def test_entries_are_written_as_they_were_read() -> None:

@@ -36,7 +36,7 @@ from tidegate.sandbox.node.profile_file import (
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "reference" / "profile-format.md").read_text()
-PHYSICS = (DOCS / "concepts" / "physics.md").read_text()
+PODS_PAGE = (DOCS / "concepts" / "pods.md").read_text()
 
 
 def profile_of(text: str) -> Profile:
@@ -221,8 +221,8 @@ def test_the_examples_of_the_page_can_be_read() -> None:
     assert [rule.after for rule in stages.stages] == [60_000, 5_000]
 
 
-def test_the_page_on_physics_lists_every_assumption() -> None:
-    shown = rows(PHYSICS, "assumption | of")
+def test_the_page_on_pods_lists_every_assumption() -> None:
+    shown = rows(PODS_PAGE, "assumption | of")
 
     listed = {name for cell in shown for name in re.findall(r"`([a-z-]+)`", cell)}
     assert listed == {assumption.name for assumption in default_profile().assumptions}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.support.trace_workloads import CREW, a_template, a_workload, scale
 from tests.support.workload_stage import Stage
+from tidegate.model.k8s.kinds import POD, REPLICA_SET
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.pods import is_ready, phase_of
-from tidegate.sandbox.kinds import POD, REPLICA_SET
 
 
 async def test_a_deleted_pod_is_replaced() -> None:

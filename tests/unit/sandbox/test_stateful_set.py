@@ -8,13 +8,13 @@ from tests.support.trace_case import Change
 from tests.support.trace_workloads import DB, a_template, a_workload, an_account, scale
 from tests.support.workload_stage import PLACE, Stage
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import CLAIM, POD
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.pods import is_ready
 from tidegate.sandbox.controllers.workloads.revisions import CONTROLLER_REVISION
 from tidegate.sandbox.controllers.workloads.stateful_set import REVISION_LABEL
-from tidegate.sandbox.kinds import CLAIM, POD
 
 SECOND_IMAGE = a_template(image="app:2")
 DISK: Json = {

@@ -78,9 +78,9 @@ async def a_sandbox(*faults: Fault, watching: Ms = Ms(5 * MINUTE)) -> Sandbox:
     return sandbox
 
 
-def watch(sandbox: Sandbox, *, since: str, ticket: int = 1) -> RequestId:
-    sandbox.submit(Call(request_id=RequestId(ticket), request=Watch(WATCHED, since)))
-    return RequestId(ticket)
+def watch(sandbox: Sandbox, *, since: str, request_id: int = 1) -> RequestId:
+    sandbox.submit(Call(request_id=RequestId(request_id), request=Watch(WATCHED, since)))
+    return RequestId(request_id)
 
 
 def a_fault(
@@ -216,7 +216,7 @@ async def test_a_call_that_is_cancelled_before_it_arrives_was_certainly_not_sent
 
 async def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
     sandbox = await a_sandbox(watching=Ms(150 * SECOND))
-    ticket = watch(sandbox, since="1", ticket=77)
+    request_id = watch(sandbox, since="1", request_id=77)
     other = a_creation("unseen")
     start = sandbox.now()
     await send_requests(
@@ -226,7 +226,7 @@ async def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
     messages = await messages_until(sandbox, Ms(start + 200 * SECOND))
 
     assert isinstance(messages[0], Bookmark)
-    assert messages[-1] == WatchEnded(ticket)
+    assert messages[-1] == WatchEnded(request_id)
     assert len(messages) == 2
 
 
@@ -263,16 +263,16 @@ async def test_a_slow_response_comes_later_by_the_delay() -> None:
 
 async def test_a_dropped_watch_ends_as_lost() -> None:
     sandbox = await a_sandbox(a_fault(StreamDrop(after=Ms(100)), "watch"))
-    ticket = watch(sandbox, since="1")
+    request_id = watch(sandbox, since="1")
 
     messages = await sandbox.wait(None)
 
-    assert messages == (WatchEnded(ticket, DISCONNECTED),)
+    assert messages == (WatchEnded(request_id, DISCONNECTED),)
 
 
 async def test_a_silent_watch_sends_delayed_events_when_the_silence_is_over() -> None:
     sandbox = await a_sandbox(a_fault(StreamSilence(duration=Ms(10 * SECOND)), "watch"))
-    watch(sandbox, since="1", ticket=77)
+    watch(sandbox, since="1", request_id=77)
     start = sandbox.now()
     await messages_until(sandbox, Ms(start + 10))
     await send_requests(Dispatcher(sandbox), a_creation())
@@ -287,13 +287,13 @@ async def test_a_silent_watch_sends_delayed_events_when_the_silence_is_over() ->
 
 async def test_a_watch_that_is_silent_for_good_sends_nothing() -> None:
     sandbox = await a_sandbox(a_fault(StreamSilence(), "watch"), watching=Ms(MINUTE))
-    ticket = watch(sandbox, since="1", ticket=77)
+    request_id = watch(sandbox, since="1", request_id=77)
     await messages_until(sandbox, Ms(sandbox.now() + 10))
     await send_requests(Dispatcher(sandbox), a_creation())
 
     messages = await messages_until(sandbox, Ms(sandbox.now() + 2 * MINUTE))
 
-    assert messages == [WatchEnded(ticket)]
+    assert messages == [WatchEnded(request_id)]
 
 
 async def test_history_that_is_compacted_expires_versions_and_unfinished_lists() -> None:
@@ -316,14 +316,14 @@ async def test_history_that_is_compacted_expires_versions_and_unfinished_lists()
 
 async def test_a_server_that_is_down_answers_no_call_until_it_is_up_again() -> None:
     sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Outage(until=Ms(20 * SECOND))))
-    ticket = watch(sandbox, since="1")
+    request_id = watch(sandbox, since="1")
     lost = await messages_until(sandbox, Ms(START + 15 * SECOND))
 
     down = await send_requests(Dispatcher(sandbox), Get(WEB))
     await messages_until(sandbox, Ms(START + 21 * SECOND))
     up = await send_requests(Dispatcher(sandbox), Get(WEB))
 
-    assert lost == [WatchEnded(ticket, DISCONNECTED)]
+    assert lost == [WatchEnded(request_id, DISCONNECTED)]
     assert down == (UNREACHABLE,)
     assert isinstance(up[0], NotFound)
 

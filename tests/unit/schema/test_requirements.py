@@ -144,3 +144,16 @@ def test_a_custom_object_needs_a_name_too() -> None:
     assert list_problems(Kind("example.org", "v1", "Gate"), {"metadata": {"name": "A_b"}}) == [
         ("metadata.name", "Invalid")
     ]
+
+
+def test_a_null_access_mode_is_an_empty_text() -> None:
+    claim: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "d"},
+        "spec": {"accessModes": [None], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+
+    causes = find_requirement_problems(Kind("", "v1", "PersistentVolumeClaim"), claim)
+
+    assert 'Unsupported value: "": ' in " ".join(cause.message for cause in causes)

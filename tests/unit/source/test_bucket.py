@@ -91,7 +91,7 @@ async def test_files_are_ignored_by_the_bucket_and_by_the_source(tmp_path: Path)
 
     assert snapshot.files == ("apps/a b.yaml", "infra/.sourceignore", "infra/c.yaml")
     assert str(snapshot.revision) == server.revision(*snapshot.files)
-    assert "notes.png" not in server.asked
+    assert "notes.png" not in server.requests
 
 
 async def test_a_prefix_takes_what_begins_with_it_at_its_own_path(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ async def test_nothing_is_fetched_again_where_nothing_has_changed(tmp_path: Path
     async with listening(server.app()) as url:
         source, access = a_source(url), an_access(tmp_path)
         first = await fetch(source, access)
-        request = len(server.asked)
+        request = len(server.requests)
         second = await fetch(source, access)
-        assert (second, len(server.asked)) == (first, request)
+        assert (second, len(server.requests)) == (first, request)
 
         server.objects["infra/c.yaml"] = b"c: 4\n"
         third = await fetch(source, access)

@@ -149,7 +149,7 @@ async def test_http_with_a_password_that_is_asked_for(tmp_path: Path) -> None:
         git = await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
     assert git.files == ("a.yaml",)
-    assert not any("sesame" in path for path in server.asked)
+    assert not any("sesame" in path for path in server.requests)
 
 
 async def test_without_the_password_the_error_says_what_to_do(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ async def test_a_redirect_to_another_host_does_not_take_the_password_along(tmp_p
             with pytest.raises(SourceError):
                 await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
-    assert thief.asked
+    assert thief.requests
     assert set(thief.seen) == {""}
 
 

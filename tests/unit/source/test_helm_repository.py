@@ -24,12 +24,12 @@ from tidegate.source.tree import CHART_LAYER
 
 
 @dataclass(slots=True)
-class Shelf:
+class FileServer:
     """A server of files that notes who asked for what."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -37,13 +37,13 @@ class Shelf:
         return app
 
     async def _give(self, request: web.Request) -> web.Response:
-        self.asked.append((request.path, request.headers.get("Authorization", "")))
+        self.requests.append((request.path, request.headers.get("Authorization", "")))
         if request.path in self.moved:
             raise web.HTTPFound(self.moved[request.path])
         body = self.files.get(request.path)
         return web.Response(status=404) if body is None else web.Response(body=body)
 
-    def lists(self, *entries: tuple[str, str, str]) -> Shelf:
+    def lists(self, *entries: tuple[str, str, str]) -> FileServer:
         """An index of these versions, each with its address and its digest."""
         listed = [{"version": v, "urls": [url], "digest": digest} for v, url, digest in entries]
         index = "apiVersion: v1\nentries:\n  web: " + json.dumps(listed) + "\n"
@@ -57,7 +57,7 @@ KEY = Credentials(username="ann", password=SecretValue("sesame"))
 
 
 async def test_the_highest_version_in_the_range_is_unpacked(tmp_path: Path) -> None:
-    shelf = Shelf({"/charts/web-1.4.0.tgz": CHART})
+    shelf = FileServer({"/charts/web-1.4.0.tgz": CHART})
     shelf.lists(
         ("2.0.0", "no.tgz", ""),
         ("1.4.0", "web-1.4.0.tgz", DIGEST),
@@ -72,7 +72,7 @@ async def test_the_highest_version_in_the_range_is_unpacked(tmp_path: Path) -> N
 
 
 async def test_a_chart_with_another_digest_is_refused(tmp_path: Path) -> None:
-    shelf = Shelf({"/charts/x.tgz": CHART}).lists(("1.0.0", "x.tgz", "ab" * 32))
+    shelf = FileServer({"/charts/x.tgz": CHART}).lists(("1.0.0", "x.tgz", "ab" * 32))
     async with listening(shelf.app()) as origin:
         with pytest.raises(SourceError) as caught:
             await fetch_chart(ChartSource(f"{origin}/charts/", "web"), an_access(tmp_path))
@@ -91,7 +91,7 @@ async def test_a_chart_with_another_digest_is_refused(tmp_path: Path) -> None:
 async def test_what_the_repository_does_not_have_is_reported(
     tmp_path: Path, chart: str, version: str, code: str
 ) -> None:
-    shelf = Shelf().lists(("1.0.0", "x.tgz", ""))
+    shelf = FileServer().lists(("1.0.0", "x.tgz", ""))
     async with listening(shelf.app()) as origin:
         with pytest.raises(SourceError) as caught:
             await fetch_chart(ChartSource(f"{origin}/charts", chart, version), an_access(tmp_path))
@@ -103,31 +103,31 @@ async def test_what_the_repository_does_not_have_is_reported(
 async def test_credentials_go_to_another_host_only_when_they_are_shared(
     tmp_path: Path, *, shares: bool, sent: str
 ) -> None:
-    elsewhere = Shelf({"/x.tgz": CHART})
-    shelf = Shelf()
+    elsewhere = FileServer({"/x.tgz": CHART})
+    shelf = FileServer()
     async with listening(elsewhere.app()) as other, listening(shelf.app()) as origin:
         shelf.lists(("1.0.0", f"{other}/x.tgz", DIGEST))
         source = ChartSource(f"{origin}/charts", "web", shares_credentials=shares)
         await fetch_chart(source, an_access(tmp_path, keyring=OriginCredentials(origin, KEY)))
 
-    assert shelf.asked == [("/charts/index.yaml", "Basic YW5uOnNlc2FtZQ==")]
-    assert elsewhere.asked == [("/x.tgz", sent)]
+    assert shelf.requests == [("/charts/index.yaml", "Basic YW5uOnNlc2FtZQ==")]
+    assert elsewhere.requests == [("/x.tgz", sent)]
 
 
 async def test_a_redirect_to_another_host_loses_the_credentials(tmp_path: Path) -> None:
-    elsewhere = Shelf({"/x.tgz": CHART})
-    shelf = Shelf().lists(("1.0.0", "x.tgz", DIGEST))
+    elsewhere = FileServer({"/x.tgz": CHART})
+    shelf = FileServer().lists(("1.0.0", "x.tgz", DIGEST))
     async with listening(elsewhere.app()) as other, listening(shelf.app()) as origin:
         shelf.moved["/charts/x.tgz"] = f"{other}/x.tgz"
         source = ChartSource(f"{origin}/charts", "web")
         await fetch_chart(source, an_access(tmp_path, keyring=OriginCredentials(origin, KEY)))
 
-    assert shelf.asked[-1] == ("/charts/x.tgz", "Basic YW5uOnNlc2FtZQ==")
-    assert elsewhere.asked == [("/x.tgz", "")]
+    assert shelf.requests[-1] == ("/charts/x.tgz", "Basic YW5uOnNlc2FtZQ==")
+    assert elsewhere.requests == [("/x.tgz", "")]
 
 
 async def test_redirects_without_end_are_refused(tmp_path: Path) -> None:
-    shelf = Shelf(moved={"/charts/index.yaml": "/charts/index.yaml"})
+    shelf = FileServer(moved={"/charts/index.yaml": "/charts/index.yaml"})
     async with listening(shelf.app()) as origin:
         with pytest.raises(SourceError) as caught:
             await fetch_chart(ChartSource(f"{origin}/charts", "web"), an_access(tmp_path))
@@ -138,7 +138,7 @@ async def test_redirects_without_end_are_refused(tmp_path: Path) -> None:
 async def test_an_index_can_send_on_to_a_registry(tmp_path: Path) -> None:
     registry = FakeRegistry()
     registry.push("1.0.0", CHART, CHART_LAYER)
-    shelf = Shelf()
+    shelf = FileServer()
     async with listening(registry.app()) as other, listening(shelf.app()) as origin:
         host = other.removeprefix("http://")
         shelf.lists(("1.0.0", f"oci://{host}/charts/web:1.0.0", ""))
@@ -149,7 +149,7 @@ async def test_an_index_can_send_on_to_a_registry(tmp_path: Path) -> None:
 
 
 async def test_offline_uses_the_index_and_the_chart_of_before(tmp_path: Path) -> None:
-    shelf = Shelf({"/charts/x.tgz": CHART})
+    shelf = FileServer({"/charts/x.tgz": CHART})
     shelf.lists(("1.0.0", "x.tgz", DIGEST), ("0.9.0", "y.tgz", ""))
     access = an_access(tmp_path)
     async with listening(shelf.app()) as origin:
@@ -166,7 +166,7 @@ async def test_offline_uses_the_index_and_the_chart_of_before(tmp_path: Path) ->
 
 
 async def test_an_archive_without_a_chart_is_refused(tmp_path: Path) -> None:
-    shelf = Shelf({"/charts/x.tgz": TarMaker().add("web/readme", b"x").gz()})
+    shelf = FileServer({"/charts/x.tgz": TarMaker().add("web/readme", b"x").gz()})
     shelf.lists(("1.0.0", "x.tgz", ""))
     async with listening(shelf.app()) as origin:
         with pytest.raises(SourceError) as caught:

@@ -47,7 +47,7 @@ async def test_a_version_in_full_is_a_tag(tmp_path: Path) -> None:
         oci_chart = await fetch_oci_chart(source, an_access(tmp_path))
 
     assert str(oci_chart.revision) == f"1.0.0@{digest}"
-    assert not any("tags" in path for path, _ in registry.asked)
+    assert not any("tags" in path for path, _ in registry.requests)
 
 
 async def test_a_token_is_fetched_where_the_registry_says(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_a_token_is_fetched_where_the_registry_says(tmp_path: Path) -> Non
         oci = await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
 
     assert oci.files == ("app.yaml",)
-    assert any("scope=repository:charts/web:pull" in path for path, _ in registry.asked)
+    assert any("scope=repository:charts/web:pull" in path for path, _ in registry.requests)
 
 
 async def test_without_credentials_the_registry_says_no(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ async def test_storage_on_another_host_gets_no_token(tmp_path: Path) -> None:
         )
         await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
 
-    assert [secret for _, secret in storage.asked] == [""]
+    assert [secret for _, secret in storage.requests] == [""]
 
 
 async def test_a_digest_pins_the_artifact_and_needs_no_network_again(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ async def play_unit(folder: Path, text: str) -> SimulationResult:
 
 async def play_object(folder: Path, text: str) -> SimulationResult:
     """A rollout of a ConfigMap that depends on this, beside one that does not."""
-    late = depending(config_map("late"), "metadata: {name: late", text)
-    files = {"app.yaml": application(), "shop/late.yaml": late, "shop/own.yaml": config_map("own")}
+    later = depending(config_map("late"), "metadata: {name: late", text)
+    files = {"app.yaml": application(), "shop/late.yaml": later, "shop/own.yaml": config_map("own")}
     return await play(folder, files)
 
 
@@ -69,7 +69,7 @@ async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
     assert (run.result is RolloutOutcome.PASSED) is passes
     if not passes:
         waits = {event.reason for event in run.events if event.type is EventType.GATE_WAITING}
-        assert waits == {"Present" if dependency.endswith("@absent") else "Missing"}
+        assert waits == {"StillExists" if dependency.endswith("@absent") else "Missing"}
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_d
 async def test_what_is_only_awaited_is_no_object_of_its_unit(
     tmp_path: Path, wording: RecordedWording
 ) -> None:
-    late = depending(config_map("late"), "metadata: {name: late", "Secret/kube-system/key@present")
-    root = write_files(tmp_path / "unit", {"late.yaml": late})
+    later = depending(config_map("late"), "metadata: {name: late", "Secret/kube-system/key@present")
+    root = write_files(tmp_path / "unit", {"late.yaml": later})
     async with served_cluster(tmp_path) as cluster:
         shown = await cluster.run("status", root, "-o", "json")
         planned = await cluster.run("plan", root)

@@ -27,7 +27,7 @@ def test_the_nearest_file_is_found(files: list[str], near: str) -> None:
 
     result = nearest.find("name", near)
 
-    spot = min(((apart(file, near), file) for file in files), default=None)
+    closest = min(((apart(file, near), file) for file in files), default=None)
     last = {file: number for number, file in enumerate(files)}
-    assert result == (None if spot is None else (spot, last[spot[1]]))
+    assert result == (None if closest is None else (closest, last[closest[1]]))
     assert nearest.find("nobody", near) is None

@@ -15,6 +15,7 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Json
 from tidegate.schema import causes
 from tidegate.workspace.discovery.object_checks import check_objects
+from tidegate.workspace.locations import FieldLocator, SourceFile
 from tidegate.world.messages import Cause
 
 TEXT = """\
@@ -48,7 +49,7 @@ SOURCE = "github.com/argoproj/argo-cd/v3@v3.5.6"
 
 
 def check(text: str, name: str = "shop.yaml") -> tuple[Finding, ...]:
-    return check_objects(read_documents(text, name), read_file=lambda _: text.encode())
+    return check_objects(read_documents(text, name), lambda name: SourceFile(name, text.encode()))
 
 
 def test_each_finding_has_the_line_of_its_field() -> None:
@@ -76,7 +77,7 @@ def test_what_a_render_has_made_keeps_its_place() -> None:
     document = read_documents(TEXT, "shop.yaml")[1]
     made = msgspec.structs.replace(document, body={**document.body, "extra": 1})
 
-    findings = check_objects([made], read_file=lambda _: TEXT.encode())
+    findings = check_objects([made], lambda name: SourceFile(name, TEXT.encode()))
 
     assert {
         (finding.location.name, finding.location.line) for finding in findings if finding.location
@@ -92,13 +93,15 @@ def test_a_file_on_disk_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
     path.write_text(TEXT)
 
-    findings = check_objects(read_documents(path.read_bytes(), str(path)))
+    findings = check_objects(
+        read_documents(path.read_bytes(), path.name), FieldLocator(path.parent).file
+    )
 
     assert [finding.location.line for finding in findings if finding.location] == [15, 12, 23]
 
 
 def test_a_file_that_is_gone_leaves_the_place_of_the_object() -> None:
-    findings = check_objects(read_documents(TEXT, "no/such/file.yaml"))
+    findings = check_objects(read_documents(TEXT, "no/such/file.yaml"), FieldLocator(Path()).file)
 
     assert [finding.location.line for finding in findings if finding.location] == [5, 5, 20]
 

@@ -104,7 +104,7 @@ async def test_a_watch_reports_the_existing_objects_and_then_its_answer() -> Non
 async def test_a_stream_that_expires_is_mended_behind_the_callers_back() -> None:
     world = ScriptedWorld()
     line = await a_whole_view(world, "a")
-    world.tell(WatchEnded(world.sent[-1].request_id, Expired("too old")))
+    world.deliver(WatchEnded(world.sent[-1].request_id, Expired("too old")))
     await line.wait(world.now())
 
     world.answer(ListPage((a_live("a", version=11),), "30"))
@@ -121,7 +121,7 @@ async def test_a_silent_stream_is_replaced_and_what_the_old_one_still_says_is_ig
     silent = world.sent[-1].request_id
 
     await line.wait(Ms(world.now() + 3 * MINUTE))
-    world.tell(WatchEvent(silent, WatchEventType.MODIFIED, a_live("a", version=99)))
+    world.deliver(WatchEvent(silent, WatchEventType.MODIFIED, a_live("a", version=99)))
 
     assert world.cancelled == [silent]
     assert world.sent[-1].request_id != silent
@@ -137,14 +137,14 @@ async def test_where_the_cluster_is_forbidden_the_namespaces_are_watched_one_by_
     lists = world.sent[-2:]
 
     for call in lists:
-        world.tell(Response(call.request_id, ListPage((), "10")))
-    facts = await line.wait(None)
+        world.deliver(Response(call.request_id, ListPage((), "10")))
+    messages = await line.wait(None)
 
     assert [call.request for call in lists] == [
         List(structs.replace(Selection(CONFIG_MAP), namespace=name), 500)
         for name in ("shop", "mail")
     ]
-    assert facts == (Response(TICKET, ListPage((), "10")),)
+    assert messages == (Response(TICKET, ListPage((), "10")),)
 
 
 async def test_a_refused_watch_is_reported_once() -> None:
@@ -173,7 +173,7 @@ async def test_a_cancelled_watch_ends_its_stream_and_says_nothing_more() -> None
     stream = world.sent[-1].request_id
 
     line.cancel(TICKET)
-    world.tell(WatchEvent(stream, WatchEventType.MODIFIED, a_live("a", version=99)))
+    world.deliver(WatchEvent(stream, WatchEventType.MODIFIED, a_live("a", version=99)))
 
     assert world.cancelled == [stream]
     assert await line.wait(Ms(world.now() + 1)) == (TimerFired(),)
@@ -182,8 +182,8 @@ async def test_a_cancelled_watch_ends_its_stream_and_says_nothing_more() -> None
 async def test_a_call_that_waits_for_its_turn_can_be_cancelled_as_certainly_not_sent() -> None:
     world = ScriptedWorld()
     line = ResilientWorld(world)
-    for ticket in range(1, 30):
-        line.submit(a_get(ticket))
+    for request_id in range(1, 30):
+        line.submit(a_get(request_id))
 
     assert line.cancel(RequestId(29)) is True
     assert line.cancel(RequestId(1)) is False

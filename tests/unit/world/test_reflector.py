@@ -26,31 +26,34 @@ LOST = NoResponse(Delivery.MAYBE_SENT, LossReason.DISCONNECTED, "connection rese
 
 
 def list_results(turn: ReflectorAction) -> list[tuple[WatchEventType, str, str]]:
-    return [(fact.type, fact.live.ref.name, fact.live.resource_version) for fact in turn.events]
+    return [
+        (message.type, message.live.ref.name, message.live.resource_version)
+        for message in turn.events
+    ]
 
 
-def a_mirror(*, since: str = "") -> Reflector:
+def make_reflector(*, since: str = "") -> Reflector:
     return Reflector(RequestId(1), EVERYWHERE, resource_version=since)
 
 
-def a_watching_mirror(*names: str) -> Reflector:
+def make_watching_reflector(*names: str) -> Reflector:
     """One that has listed these, as of version 10."""
-    mirror = a_mirror()
-    mirror.start(NOW)
-    mirror.on_list_page(ListPage(tuple(a_live(name) for name in names), "10"), NOW)
-    return mirror
+    reflector = make_reflector()
+    reflector.start(NOW)
+    reflector.on_list_page(ListPage(tuple(a_live(name) for name in names), "10"), NOW)
+    return reflector
 
 
 def test_it_begins_with_a_page_of_a_list() -> None:
-    assert a_mirror().start(NOW) == ReflectorAction(request=List(EVERYWHERE, PAGE_SIZE))
+    assert make_reflector().start(NOW) == ReflectorAction(request=List(EVERYWHERE, PAGE_SIZE))
 
 
 def test_it_requests_page_after_page_and_reports_each_as_it_comes() -> None:
-    mirror = a_mirror()
-    mirror.start(NOW)
+    reflector = make_reflector()
+    reflector.start(NOW)
 
-    first = mirror.on_list_page(ListPage((a_live("a"),), "10", continue_token="more"), NOW)
-    last = mirror.on_list_page(ListPage((a_live("b"),), "10"), NOW)
+    first = reflector.on_list_page(ListPage((a_live("a"),), "10", continue_token="more"), NOW)
+    last = reflector.on_list_page(ListPage((a_live("b"),), "10"), NOW)
 
     assert first.request == List(EVERYWHERE, PAGE_SIZE, "more")
     assert list_results(first) == [(WatchEventType.ADDED, "a", "1")]
@@ -61,16 +64,16 @@ def test_it_requests_page_after_page_and_reports_each_as_it_comes() -> None:
 
 
 def test_a_caller_who_has_a_version_gets_a_stream_from_there() -> None:
-    assert a_mirror(since="7").start(NOW).request == Watch(EVERYWHERE, "7")
+    assert make_reflector(since="7").start(NOW).request == Watch(EVERYWHERE, "7")
 
 
 def test_changes_of_the_stream_are_reported_as_they_come() -> None:
-    mirror = a_watching_mirror("a")
+    reflector = make_watching_reflector("a")
 
     turns = [
-        mirror.on_event(WatchEventType.MODIFIED, a_live("a", version=11), NOW),
-        mirror.on_event(WatchEventType.ADDED, a_live("b", version=12), NOW),
-        mirror.on_event(WatchEventType.DELETED, a_live("a", version=13), NOW),
+        reflector.on_event(WatchEventType.MODIFIED, a_live("a", version=11), NOW),
+        reflector.on_event(WatchEventType.ADDED, a_live("b", version=12), NOW),
+        reflector.on_event(WatchEventType.DELETED, a_live("a", version=13), NOW),
     ]
 
     assert [list_results(turn)[0] for turn in turns] == [
@@ -81,59 +84,59 @@ def test_changes_of_the_stream_are_reported_as_they_come() -> None:
 
 
 def test_what_the_caller_knows_already_is_not_reported_again() -> None:
-    mirror = a_watching_mirror("a")
+    reflector = make_watching_reflector("a")
 
-    assert list_results(mirror.on_event(WatchEventType.ADDED, a_live("a", version=1), NOW)) == []
+    assert list_results(reflector.on_event(WatchEventType.ADDED, a_live("a", version=1), NOW)) == []
 
 
 def test_a_stream_that_ends_is_taken_up_where_it_was() -> None:
-    mirror = a_watching_mirror("a")
-    mirror.on_event(WatchEventType.MODIFIED, a_live("a", version=11), NOW)
-    mirror.on_bookmark("15", NOW)
+    reflector = make_watching_reflector("a")
+    reflector.on_event(WatchEventType.MODIFIED, a_live("a", version=11), NOW)
+    reflector.on_bookmark("15", NOW)
 
-    turn = mirror.on_stream_end(None, Ms(NOW + MINUTE))
+    turn = reflector.on_stream_end(None, Ms(NOW + MINUTE))
 
     assert turn.request == Watch(EVERYWHERE, "15")
 
 
 def test_a_lost_stream_is_taken_up_after_a_rest() -> None:
-    mirror = a_watching_mirror("a")
+    reflector = make_watching_reflector("a")
 
-    turn = mirror.on_stream_end(LOST, NOW)
-    alarm = mirror.timer
+    turn = reflector.on_stream_end(LOST, NOW)
+    alarm = reflector.timer
 
     assert turn.request is None
     assert alarm is not None
     assert alarm > NOW
-    assert mirror.on_timer(alarm).request == Watch(EVERYWHERE, "10")
+    assert reflector.on_timer(alarm).request == Watch(EVERYWHERE, "10")
 
 
 def test_streams_that_end_as_soon_as_they_begin_are_taken_up_more_and_more_slowly() -> None:
-    mirror = a_watching_mirror("a")
+    reflector = make_watching_reflector("a")
     now, rests = NOW, []
     for _ in range(6):
-        mirror.on_stream_end(None, now)
-        assert mirror.timer is not None
-        rests.append(mirror.timer - now)
-        now = mirror.timer
-        mirror.on_timer(now)
+        reflector.on_stream_end(None, now)
+        assert reflector.timer is not None
+        rests.append(reflector.timer - now)
+        now = reflector.timer
+        reflector.on_timer(now)
 
     assert rests == sorted(rests)
     assert rests[-1] > 10 * rests[0]
 
 
 def test_a_server_that_throttles_watches_is_asked_when_it_says() -> None:
-    mirror = a_watching_mirror("a")
+    reflector = make_watching_reflector("a")
 
-    mirror.on_stream_end(TooManyRequests("busy", Ms(5 * SECOND)), NOW)
+    reflector.on_stream_end(TooManyRequests("busy", Ms(5 * SECOND)), NOW)
 
-    assert mirror.timer is not None
-    assert mirror.timer >= NOW + 5 * SECOND
+    assert reflector.timer is not None
+    assert reflector.timer >= NOW + 5 * SECOND
 
 
 def test_after_an_expired_version_it_lists_again_and_reports_only_the_difference() -> None:
-    mirror = a_watching_mirror("same", "changed", "gone", "remade")
-    mirror.on_stream_end(Expired("too old"), NOW)
+    reflector = make_watching_reflector("same", "changed", "gone", "remade")
+    reflector.on_stream_end(Expired("too old"), NOW)
     news = (
         a_live("same"),
         a_live("changed", version=20),
@@ -141,7 +144,7 @@ def test_after_an_expired_version_it_lists_again_and_reports_only_the_difference
         a_live("new", version=22),
     )
 
-    turn = mirror.on_list_page(ListPage(news, "30"), NOW)
+    turn = reflector.on_list_page(ListPage(news, "30"), NOW)
 
     assert list_results(turn) == [
         (WatchEventType.MODIFIED, "changed", "20"),
@@ -154,58 +157,58 @@ def test_after_an_expired_version_it_lists_again_and_reports_only_the_difference
 
 
 def test_a_list_that_expires_between_pages_begins_anew() -> None:
-    mirror = a_mirror()
-    mirror.start(NOW)
-    mirror.on_list_page(ListPage((a_live("a"),), "10", continue_token="more"), NOW)
+    reflector = make_reflector()
+    reflector.start(NOW)
+    reflector.on_list_page(ListPage((a_live("a"),), "10", continue_token="more"), NOW)
 
-    turn = mirror.on_list_page(Expired("too old"), NOW)
+    turn = reflector.on_list_page(Expired("too old"), NOW)
 
     assert turn.request == List(EVERYWHERE, PAGE_SIZE)
-    assert list_results(mirror.on_list_page(ListPage((a_live("a"),), "11"), NOW)) == []
+    assert list_results(reflector.on_list_page(ListPage((a_live("a"),), "11"), NOW)) == []
 
 
 def test_a_failed_list_is_tried_again_after_a_rest() -> None:
-    mirror = a_mirror()
-    mirror.start(NOW)
+    reflector = make_reflector()
+    reflector.start(NOW)
 
-    mirror.on_list_page(ServerError(500, "InternalError", "no"), NOW)
+    reflector.on_list_page(ServerError(500, "InternalError", "no"), NOW)
 
-    assert mirror.timer is not None
-    assert mirror.on_timer(mirror.timer).request == List(EVERYWHERE, PAGE_SIZE)
+    assert reflector.timer is not None
+    assert reflector.on_timer(reflector.timer).request == List(EVERYWHERE, PAGE_SIZE)
 
 
 def test_a_silent_stream_is_hung_up_and_taken_up_anew() -> None:
-    mirror = a_watching_mirror("a")
-    mirror.on_bookmark("15", NOW)
+    reflector = make_watching_reflector("a")
+    reflector.on_bookmark("15", NOW)
 
-    early = mirror.on_timer(Ms(NOW + 2 * MINUTE - 1))
-    late = mirror.on_timer(Ms(NOW + 2 * MINUTE))
+    early = reflector.on_timer(Ms(NOW + 2 * MINUTE - 1))
+    later = reflector.on_timer(Ms(NOW + 2 * MINUTE))
 
     assert early == ReflectorAction()
-    assert late == ReflectorAction(request=Watch(EVERYWHERE, "15"), cancel_stream=True)
+    assert later == ReflectorAction(request=Watch(EVERYWHERE, "15"), cancel_stream=True)
 
 
 def test_every_word_from_the_stream_puts_the_silence_off() -> None:
-    mirror = a_watching_mirror("a")
+    reflector = make_watching_reflector("a")
 
-    mirror.on_bookmark("15", Ms(NOW + MINUTE))
+    reflector.on_bookmark("15", Ms(NOW + MINUTE))
 
-    assert mirror.timer == NOW + 3 * MINUTE
+    assert reflector.timer == NOW + 3 * MINUTE
 
 
 def test_a_forbidden_request_ends_the_view_and_nothing_is_reported_as_deleted() -> None:
-    mirror = a_watching_mirror("a")
+    reflector = make_watching_reflector("a")
 
-    turn = mirror.on_stream_end(Forbidden("no"), NOW)
+    turn = reflector.on_stream_end(Forbidden("no"), NOW)
 
     assert turn == ReflectorAction(error=Forbidden("no"))
-    assert mirror.timer is None
+    assert reflector.timer is None
 
 
 def test_a_kind_that_is_gone_takes_its_objects_along() -> None:
-    mirror = a_watching_mirror("a")
+    reflector = make_watching_reflector("a")
 
-    turn = mirror.on_stream_end(NotServed("gone"), NOW)
+    turn = reflector.on_stream_end(NotServed("gone"), NOW)
 
     assert turn.error == NotServed("gone")
     assert turn.events == (WatchEvent(RequestId(1), WatchEventType.DELETED, a_live("a")),)

@@ -28,26 +28,26 @@ BROKEN = ServerError(500, "InternalError", "etcd has a bad day")
 
 
 def sent_once(call: Call, *, seed: int = 0) -> RequestScheduler:
-    courier = RequestScheduler(seed=seed)
-    courier.add(call, NOW)
-    assert courier.pop_ready(NOW) == [call]
-    return courier
+    scheduler = RequestScheduler(seed=seed)
+    scheduler.add(call, NOW)
+    assert scheduler.pop_ready(NOW) == [call]
+    return scheduler
 
 
 def goes_again(call: Call, outcome: Outcome) -> bool:
     """Whether the courier keeps the outcome to itself and sends the call once more."""
-    courier = sent_once(call)
-    if courier.handle_outcome(call.request_id, outcome, NOW) is not None:
+    scheduler = sent_once(call)
+    if scheduler.handle_outcome(call.request_id, outcome, NOW) is not None:
         return False
-    alarm = courier.next_retry()
-    return alarm is not None and courier.pop_ready(alarm) == [call]
+    alarm = scheduler.next_retry()
+    return alarm is not None and scheduler.pop_ready(alarm) == [call]
 
 
 @pytest.mark.parametrize("outcome", [Success(), Conflict("theirs"), Forbidden("no")])
 def test_an_answer_is_handed_to_the_caller(outcome: Outcome) -> None:
-    courier = sent_once(a_write())
+    scheduler = sent_once(a_write())
 
-    assert courier.handle_outcome(RequestId(1), outcome, NOW) == outcome
+    assert scheduler.handle_outcome(RequestId(1), outcome, NOW) == outcome
 
 
 @pytest.mark.parametrize("verb", list(Verb))
@@ -79,27 +79,27 @@ def test_what_time_will_not_mend_is_not_tried_again(reason: LossReason) -> None:
 
 
 def test_a_throttled_call_rests_as_long_as_the_server_asks() -> None:
-    courier = sent_once(a_get())
+    scheduler = sent_once(a_get())
 
-    courier.handle_outcome(RequestId(1), TooManyRequests("busy", Ms(7_000)), NOW)
+    scheduler.handle_outcome(RequestId(1), TooManyRequests("busy", Ms(7_000)), NOW)
 
-    alarm = courier.next_retry()
+    alarm = scheduler.next_retry()
     assert alarm is not None
     assert NOW + 7_000 <= alarm <= NOW + 8_400
-    assert courier.pop_ready(Ms(alarm - 1)) == []
+    assert scheduler.pop_ready(Ms(alarm - 1)) == []
 
 
 def test_rests_grow_and_differ_by_ticket_but_not_by_run() -> None:
-    def rests(ticket: int, seed: int) -> list[int]:
-        courier = sent_once(a_get(ticket), seed=seed)
+    def rests(request_id: int, seed: int) -> list[int]:
+        scheduler = sent_once(a_get(request_id), seed=seed)
         now, result = NOW, []
         for _ in range(5):
-            courier.handle_outcome(RequestId(ticket), NOT_SENT, now)
-            alarm = courier.next_retry()
+            scheduler.handle_outcome(RequestId(request_id), NOT_SENT, now)
+            alarm = scheduler.next_retry()
             assert alarm is not None
             result.append(alarm - now)
             now = alarm
-            courier.pop_ready(now)
+            scheduler.pop_ready(now)
         return result
 
     assert rests(1, seed=7) == rests(1, seed=7)
@@ -109,13 +109,13 @@ def test_rests_grow_and_differ_by_ticket_but_not_by_run() -> None:
 
 
 def test_patience_ends_and_the_caller_hears_whether_it_may_have_been_sent() -> None:
-    courier = sent_once(a_write())
-    courier.handle_outcome(RequestId(1), MAYBE_SENT, NOW)
-    alarm = courier.next_retry()
+    scheduler = sent_once(a_write())
+    scheduler.handle_outcome(RequestId(1), MAYBE_SENT, NOW)
+    alarm = scheduler.next_retry()
     assert alarm is not None
-    courier.pop_ready(alarm)
+    scheduler.pop_ready(alarm)
 
-    outcome = courier.handle_outcome(RequestId(1), NOT_SENT, Ms(NOW + 2 * MINUTE))
+    outcome = scheduler.handle_outcome(RequestId(1), NOT_SENT, Ms(NOW + 2 * MINUTE))
 
     assert outcome == NoResponse(
         Delivery.MAYBE_SENT, LossReason.CONNECTION_REFUSED, "connection refused"
@@ -123,108 +123,108 @@ def test_patience_ends_and_the_caller_hears_whether_it_may_have_been_sent() -> N
 
 
 def test_a_server_that_goes_on_failing_is_believed_after_five_times() -> None:
-    courier = sent_once(a_get())
+    scheduler = sent_once(a_get())
     now, tries = NOW, 1
-    while courier.handle_outcome(RequestId(1), BROKEN, now) is None:
-        alarm = courier.next_retry()
+    while scheduler.handle_outcome(RequestId(1), BROKEN, now) is None:
+        alarm = scheduler.next_retry()
         assert alarm is not None
         now = alarm
-        courier.pop_ready(now)
+        scheduler.pop_ready(now)
         tries += 1
 
     assert tries == 5
 
 
 def test_no_more_calls_fly_than_the_window_holds_and_each_answer_makes_room() -> None:
-    courier = RequestScheduler()
-    for ticket in range(1, 101):
-        courier.add(a_get(ticket), NOW)
+    scheduler = RequestScheduler()
+    for request_id in range(1, 101):
+        scheduler.add(a_get(request_id), NOW)
 
-    first = courier.pop_ready(NOW)
-    courier.handle_outcome(first[0].request_id, Success(), NOW)
+    first = scheduler.pop_ready(NOW)
+    scheduler.handle_outcome(first[0].request_id, Success(), NOW)
 
     assert len(first) == 16
-    assert len(courier.pop_ready(NOW)) == 1
+    assert len(scheduler.pop_ready(NOW)) == 1
 
 
 def test_an_urgent_call_passes_a_full_window_and_all_that_wait_before_it() -> None:
-    courier = RequestScheduler()
-    for ticket in range(1, 101):
-        courier.add(a_get(ticket), NOW)
-    courier.pop_ready(NOW)
+    scheduler = RequestScheduler()
+    for request_id in range(1, 101):
+        scheduler.add(a_get(request_id), NOW)
+    scheduler.pop_ready(NOW)
     urgent = a_get(200, urgent=True)
 
-    courier.add(urgent, NOW)
+    scheduler.add(urgent, NOW)
 
-    assert courier.pop_ready(NOW) == [urgent]
+    assert scheduler.pop_ready(NOW) == [urgent]
 
 
 def test_a_throttling_cluster_gets_fewer_at_a_time_and_its_neighbour_does_not() -> None:
-    courier = RequestScheduler()
-    for ticket in range(1, 41):
-        courier.add(a_get(ticket, cluster="slow"), NOW)
-        courier.add(a_get(ticket + 100, cluster="fine"), NOW)
-    flying = courier.pop_ready(NOW)
+    scheduler = RequestScheduler()
+    for request_id in range(1, 41):
+        scheduler.add(a_get(request_id, cluster="slow"), NOW)
+        scheduler.add(a_get(request_id + 100, cluster="fine"), NOW)
+    flying = scheduler.pop_ready(NOW)
 
     for call in flying:
         outcome = TooManyRequests("busy", MINUTE) if call.cluster == "slow" else Success()
-        courier.handle_outcome(call.request_id, outcome, NOW)
-    again = [call.cluster for call in courier.pop_ready(NOW)]
+        scheduler.handle_outcome(call.request_id, outcome, NOW)
+    again = [call.cluster for call in scheduler.pop_ready(NOW)]
 
     assert again.count("slow") == 8
     assert again.count("fine") >= 16
 
 
 def test_answers_that_come_much_later_than_usual_narrow_the_window() -> None:
-    courier = RequestScheduler()
+    scheduler = RequestScheduler()
     now = NOW
     for latency in [20] * 200 + [2_000] * 20:
-        courier.add(a_get(), now)
-        courier.pop_ready(now)
+        scheduler.add(a_get(), now)
+        scheduler.pop_ready(now)
         now = Ms(now + latency)
-        courier.handle_outcome(RequestId(1), Success(), now)
-    for ticket in range(1, 101):
-        courier.add(a_get(ticket), now)
+        scheduler.handle_outcome(RequestId(1), Success(), now)
+    for request_id in range(1, 101):
+        scheduler.add(a_get(request_id), now)
 
-    flying = len(courier.pop_ready(now))
+    flying = len(scheduler.pop_ready(now))
 
     assert flying < 16
 
 
 def test_a_withdrawn_call_is_not_sent_and_its_answer_is_dropped() -> None:
-    courier = RequestScheduler()
-    for ticket in range(1, 18):
-        courier.add(a_get(ticket), NOW)
-    courier.pop_ready(NOW)
+    scheduler = RequestScheduler()
+    for request_id in range(1, 18):
+        scheduler.add(a_get(request_id), NOW)
+    scheduler.pop_ready(NOW)
 
-    with_world = courier.cancel(RequestId(1))
-    queued = courier.cancel(RequestId(17))
+    with_world = scheduler.cancel(RequestId(1))
+    queued = scheduler.cancel(RequestId(17))
 
     assert with_world == (True, False)
     assert queued == (False, False)
-    assert courier.handle_outcome(RequestId(1), Success(), NOW) is None
-    assert courier.pop_ready(NOW) == []
+    assert scheduler.handle_outcome(RequestId(1), Success(), NOW) is None
+    assert scheduler.pop_ready(NOW) == []
 
 
 def test_what_is_late_is_not_sent_any_more() -> None:
-    courier, call = RequestScheduler(), structs.replace(a_write(), deadline=Ms(NOW + 10))
-    courier.add(call, NOW)
+    scheduler, call = RequestScheduler(), structs.replace(a_write(), deadline=Ms(NOW + 10))
+    scheduler.add(call, NOW)
 
-    assert courier.pop_ready(Ms(NOW + 10)) == []
-    ((request_id, lost),) = courier.pop_expired()
+    assert scheduler.pop_ready(Ms(NOW + 10)) == []
+    ((request_id, lost),) = scheduler.pop_expired()
     assert request_id == call.request_id
     assert isinstance(lost, NoResponse)
     assert (lost.delivery, lost.reason) == (Delivery.NOT_SENT, LossReason.DEADLINE_PASSED)
-    assert courier.pop_expired() == []
+    assert scheduler.pop_expired() == []
 
 
 def test_what_may_have_been_sent_before_it_was_late_may_have_been_sent() -> None:
     call = structs.replace(a_write(verb=Verb.APPLY), deadline=Ms(NOW + 10))
-    courier = sent_once(call)
-    courier.handle_outcome(call.request_id, MAYBE_SENT, NOW)
+    scheduler = sent_once(call)
+    scheduler.handle_outcome(call.request_id, MAYBE_SENT, NOW)
 
-    assert courier.pop_ready(Ms(NOW + MINUTE)) == []
-    ((request_id, lost),) = courier.pop_expired()
+    assert scheduler.pop_ready(Ms(NOW + MINUTE)) == []
+    ((request_id, lost),) = scheduler.pop_expired()
     assert request_id == call.request_id
     assert isinstance(lost, NoResponse)
     assert (lost.delivery, lost.reason) == (Delivery.MAYBE_SENT, LossReason.DEADLINE_PASSED)

@@ -30,6 +30,7 @@ from tidegate.model.k8s.json_fields import (
     get_value,
 )
 from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.k8s.pods import desired_replicas
 from tidegate.model.times import SECOND, Ms
 
 TEMPLATE = ("spec", "template")
@@ -45,12 +46,8 @@ JOB_STATUSES = (
 MAX_SHOWN_METRICS = 2
 
 
-def _desired_replicas(body: JsonObject) -> int:
-    return get_int(body, "spec", "replicas", default=1)
-
-
 def _ready_replicas(body: JsonObject, _now: Ms) -> Json:
-    return f"{get_int(body, 'status', 'readyReplicas')}/{_desired_replicas(body)}"
+    return f"{get_int(body, 'status', 'readyReplicas')}/{desired_replicas(body)}"
 
 
 def _status_count(title: str, key: str, *, type_: str = "integer") -> TableColumn:
@@ -136,7 +133,7 @@ def _budget_limit(body: JsonObject, key: str) -> Json:
 
 REPLICA_COLUMNS = (
     NAME,
-    TableColumn("Desired", lambda body, _: _desired_replicas(body), "integer"),
+    TableColumn("Desired", lambda body, _: desired_replicas(body), "integer"),
     _status_count("Current", "replicas"),
     _status_count("Ready", "readyReplicas"),
     AGE,

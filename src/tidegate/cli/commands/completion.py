@@ -13,7 +13,7 @@ SHELLS = ("bash", "zsh", "fish")
 @options.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print a completion script for SHELL.
+    """Print a completion script for bash, zsh or fish.
 
     \b
     Examples:

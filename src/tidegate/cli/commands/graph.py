@@ -52,16 +52,17 @@ def graph(**flags: Unpack[Flags]) -> int:
     progress_line = show_progress(f"reading {path}", quiet=output != "text")
     from msgspec.structs import replace
 
-    from tidegate.cli.requests import load_request, with_workspace
+    from tidegate.cli.requests import load_request, static_targets, with_workspace
     from tidegate.inspection.graph import GraphQuery, graph_views
     from tidegate.workspace.completeness import workspace_findings
 
-    flags["sandbox"] = flags["still"] = True
     graph_query = GraphQuery(
         units=flags["units"], critical=flags["critical_path"], why=flags["why"] or None
     )
     request = replace(load_request(path, flags), units=())
-    workspace, views = with_workspace(request, flags, partial(graph_views, query=graph_query))
+    workspace, views = with_workspace(
+        request, flags, partial(graph_views, query=graph_query), static_targets(flags)
+    )
     progress_line.clear()
     for unit_tree, (graph_result, view) in zip(workspace.unit_trees, views, strict=False):
         options.print_warnings(graph_result.plan_result.notes)

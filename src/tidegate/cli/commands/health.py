@@ -92,14 +92,15 @@ def health(
     output: str,
     **rules: Unpack[_RuleFlags],
 ) -> int:
-    """Evaluate the health of the objects in FILES, and name the rule that applied.
+    """Evaluate the health of the objects in each FILE, and name the rule that applied.
 
     A file contains live objects, with their status. `-` reads standard input.
 
     \b
     Examples:
       tidegate health deployment.yaml
-      kubectl get applications -A -o yaml | tidegate health - --health-rules argocd-cm.yaml
+      kubectl get apps -A -o yaml | tidegate health -
+      tidegate health objects.yaml --health-rules argocd-cm.yaml
       tidegate health objects.yaml --rules kstatus
       tidegate health objects.yaml -o json --exit-code
       tidegate health certificate.yaml --lua health.lua

@@ -76,7 +76,7 @@ async def _list_jobs(session: Session, workspace: Workspace) -> tuple[Workspace,
     return workspace, await list_jobs(session, workspace)
 
 
-@jobs.command(cls=TidegateCommand)
+@jobs.command(cls=TidegateCommand, short_help="Run a Job or hook again, and its dependents.")
 @click.argument("called", metavar="NAME", shell_complete=complete_jobs)
 @options.PATH
 @with_options(SELECTION, PLAIN_UNIT, TARGET)

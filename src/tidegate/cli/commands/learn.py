@@ -14,8 +14,10 @@ from tidegate.cli.progress import show_progress
 
 @options.command()
 @click.argument("file", required=False, type=EXISTING_FILE, default=None)
-@click.option("--context", default=None, help="Read the cluster of this kubeconfig context.")
-@click.option("--kubeconfig", default=None, help="Path of the kubeconfig file.")
+@click.option(
+    "--context", default=None, metavar="NAME", help="Read the cluster of this kubeconfig context."
+)
+@click.option("--kubeconfig", default=None, metavar="FILE", help="Path of the kubeconfig file.")
 @click.option(
     "--operator-defs", type=EXISTING_FILE, help="File with additional operator definitions."
 )

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.options import HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
+from tidegate.cli.options import (
+    ALLOW_INCOMPLETE,
+    HEALTH,
+    PLAIN_UNIT,
+    SELECTION,
+    Flags,
+    with_options,
+)
 from tidegate.cli.output import print_document
 from tidegate.cli.progress import show_progress
 
@@ -70,10 +77,11 @@ def _parse_levels(
     help="Do not report the findings that this file lists.",
 )
 @click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline file.")
-@with_options(SELECTION, PLAIN_UNIT, HEALTH)
+@with_options(SELECTION, PLAIN_UNIT, HEALTH, ALLOW_INCOMPLETE)
 @click.option(
     "--operator-defs",
     type=click.Path(exists=True, path_type=Path),
+    metavar="FILE",
     help="File with additional operator definitions.",
 )
 @click.option("-o", "--output", type=click.Choice(FORMATS), default="text", help="Output format.")
@@ -92,7 +100,7 @@ def lint(**flags: Unpack[LintFlags]) -> int:
     """
     path = flags["path"]
     progress_line = show_progress(f"linting {path}", quiet=flags["output"] != "text")
-    from tidegate.cli.requests import cluster_targets, load_request, render_settings
+    from tidegate.cli.requests import load_request, render_settings, static_targets
     from tidegate.cli.run_async import run_async
     from tidegate.linting.run import LintOptions
     from tidegate.linting.run import lint as lint_repository
@@ -101,7 +109,6 @@ def lint(**flags: Unpack[LintFlags]) -> int:
 
     if flags["update_baseline"] and flags["baseline"] is None:
         raise click.BadParameter("add `--baseline FILE`", param_hint="--update-baseline")
-    flags["sandbox"] = flags["still"] = True
     levels = {code: Severity(level) for code, level in flags["severity"] if code}
     minimum = [Severity(level) for code, level in flags["severity"] if not code]
     lint_options = LintOptions(
@@ -113,16 +120,21 @@ def lint(**flags: Unpack[LintFlags]) -> int:
         empty_cluster=flags["empty_cluster"],
         baseline=flags["baseline"],
         update_baseline=flags["update_baseline"],
+        command=f"tidegate lint {path}",
     )
     report = run_async(
         lint_repository(
-            load_request(path, flags), cluster_targets(flags), render_settings(flags), lint_options
+            load_request(path, flags), static_targets(flags), render_settings(flags), lint_options
         )
     )
     progress_line.clear()
     for line in _report_lines(report, flags["output"]):
         print_document(line)  # each format escapes texts from files in its own way
-    return options.INPUT_ERROR if report.has_errors else 0
+    allow_incomplete = flags["allow_incomplete"]
+    if report.has_errors(allow_incomplete=allow_incomplete):
+        return options.INPUT_ERROR
+    is_incomplete = report.coverage.is_incomplete and not allow_incomplete
+    return options.INCOMPLETE if is_incomplete else 0
 
 
 class LintFlags(Flags, total=False):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidegate.actions.render import RenderedPart
     from tidegate.errors import TidegateError
     from tidegate.model.finding import Finding
+    from tidegate.workspace.rendering.result import RenderResult
 
 
 @options.command(shows_rendering=True)
@@ -23,14 +24,27 @@ if TYPE_CHECKING:
     "paths", nargs=-1, metavar="[PATH|URL]...", default=(".",), shell_complete=complete_path
 )
 @click.option(
-    "--revision", default="", help="Branch, tag, commit, version or version range of a URL."
+    "--revision",
+    default="",
+    metavar="REVISION",
+    help="Branch, tag, commit, version or version range of a URL.",
 )
-@click.option("--chart", default="", help="Name of a chart; the URL is its Helm repository.")
 @click.option(
-    "--name", default="", help="Release name of a chart. Default: the name of its directory."
+    "--chart", default="", metavar="NAME", help="Name of a chart; the URL is its Helm repository."
 )
 @click.option(
-    "-n", "--namespace", default="default", show_default=True, help="Namespace of a chart."
+    "--name",
+    default="",
+    metavar="NAME",
+    help="Release name of a chart. Default: the name of its directory.",
+)
+@click.option(
+    "-n",
+    "--namespace",
+    default="default",
+    show_default=True,
+    metavar="NAMESPACE",
+    help="Namespace of a chart.",
 )
 @with_options(SELECTION)
 @options.VALUES
@@ -67,7 +81,7 @@ def render(paths: tuple[str, ...], **flags: Unpack[Flags]) -> int:
       tidegate render . --unit Application/argocd/web
       tidegate render apps/*/overlays/prod -o names
       tidegate render charts/web -f values-prod.yaml --set image.tag=v2
-      tidegate render overlays/prod --offline --repo-map https://host/acme/base=../base
+      tidegate render . --offline --repo-map https://host/acme/base=../base
       tidegate render https://charts.example.com --chart web --revision ^1.2
     """
     progress_line = show_progress(f"rendering {', '.join(paths)}")
@@ -132,14 +146,24 @@ def _print_unit(
         note(f"`{path}` renders no objects")
     notes = (*render_result.undecrypted, *render_result.mac_errors)
     options.print_warnings(note for note in notes if not _is_reported(note, findings))
-    for missing in {
-        missing.description: missing for missing in render_result.missing_inputs
-    }.values():
+    return _print_missing(render_result, findings)
+
+
+def _print_missing(render_result: RenderResult, findings: tuple[Finding, ...]) -> int:
+    """Print why objects or values of a unit are unknown, and return the exit code."""
+    missing_inputs = {missing.description: missing for missing in render_result.missing_inputs}
+    for missing in missing_inputs.values():
         note(f"incomplete: {missing.description}", severity="warning")
         print_error(missing.error)
-    return max(
-        (missing_input.error.exit_code for missing_input in render_result.missing_inputs), default=0
+    for error in render_result.refusals:
+        if not _is_reported(error, findings):
+            print_error(error)
+    errors = (
+        *(missing.error for missing in render_result.missing_inputs),
+        *(unknown.error for unknown in render_result.unknown_variables),
+        *render_result.refusals,
     )
+    return max((error.exit_code for error in errors), default=0)
 
 
 def _is_reported(error: TidegateError, findings: tuple[Finding, ...]) -> bool:

@@ -37,7 +37,9 @@ def sandbox() -> None:
 @click.argument("files", nargs=-1, required=True, type=EXISTING_PATH)
 @with_options((NAMESPACE,), SIMULATION)
 @options.until_option("10m", "Simulated time to run.")
-@click.option("--kind", "kinds", multiple=True, help="Print only this kind. Repeatable.")
+@click.option(
+    "--kind", "kinds", metavar="KIND", multiple=True, help="Print only this kind. Repeatable."
+)
 @options.OUTPUT
 def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
     """Apply FILES (or directories) to an empty simulated cluster, and print what happens.
@@ -85,6 +87,7 @@ def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
+    metavar="FACTOR",
     help="Simulated seconds per real second.",
 )
 @click.option("--foreground", is_flag=True, help="Run in the foreground until Ctrl-C.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -11,6 +11,7 @@ from tidegate.cli import options
 from tidegate.cli.commands.learn import learn
 from tidegate.cli.completion import complete_engine
 from tidegate.cli.options import (
+    ALLOW_INCOMPLETE,
     APPROVE,
     EMPTY_CLUSTER,
     HEALTH,
@@ -23,7 +24,6 @@ from tidegate.cli.options import (
 from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
-    from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.model.units.semantics import Semantics
     from tidegate.report.simulation import EngineRun
     from tidegate.simulation.run import SimulationResult
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     "--engine",
     default="native",
     show_default=True,
+    metavar="ENGINE[,ENGINE]",
     shell_complete=complete_engine,
     help="Semantics: native, tidegate, argocd or flux; several separated by commas. native: "
     "Argo CD for Applications, Flux for Kustomizations and HelmReleases.",
 )
-@with_options(SELECTION, PLAIN_UNIT, SIMULATION, EMPTY_CLUSTER, HEALTH, APPROVE)
+@with_options(SELECTION, PLAIN_UNIT, SIMULATION, EMPTY_CLUSTER, HEALTH, APPROVE, ALLOW_INCOMPLETE)
 @click.option(
     "--duration-range",
     is_flag=True,
@@ -60,8 +61,8 @@ def simulate(**flags: Unpack[Flags]) -> int:
       tidegate simulate examples/first
       tidegate simulate examples/first --engine tidegate,argocd
       tidegate simulate overlays/prod --scenario slow-database.yaml --seed 7
-      tidegate simulate charts/laravel --engine argocd --health-rules argocd-cm.yaml
-      tidegate simulate overlays/prod --profile prod-profile.yaml --duration-range
+      tidegate simulate . --engine argocd --health-rules argocd-cm.yaml
+      tidegate simulate . --profile prod-profile.yaml --duration-range
       tidegate simulate . --empty-cluster
       tidegate simulate learn --context prod > prod-profile.yaml
     """
@@ -103,19 +104,27 @@ def simulate(**flags: Unpack[Flags]) -> int:
     incomplete_code = options.print_findings(
         finding for result in results for finding in result.incomplete_findings
     )
-    return _exit_code({result.result for result in results}) or max(code, incomplete_code)
+    if flags["allow_incomplete"]:
+        incomplete_code = 0
+    error_code = max(code, incomplete_code)
+    return _exit_code(results, error_code, allow_incomplete=flags["allow_incomplete"])
 
 
-def _exit_code(results: set[RolloutOutcome]) -> int:
-    """Return the exit code of the outcomes of all engines."""
+def _exit_code(
+    results: Iterable[SimulationResult], error_code: int, *, allow_incomplete: bool
+) -> int:
+    """Return the exit code of the verdicts of all engines, and of errors in findings."""
     from tidegate.cli.outcome_codes import OUTCOME_CODES
     from tidegate.model.rollouts.event import RolloutOutcome
+    from tidegate.model.simulation.verdict import SimulationVerdict
 
-    if results == {RolloutOutcome.PASSED}:
-        return 0
-    return OUTCOME_CODES[
-        RolloutOutcome.INVALID if RolloutOutcome.INVALID in results else RolloutOutcome.FAILED
-    ]
+    verdicts = {result.verdict for result in results}
+    if SimulationVerdict.INVALID in verdicts:
+        return OUTCOME_CODES[RolloutOutcome.INVALID]
+    if verdicts & {SimulationVerdict.FAILED, SimulationVerdict.DEGRADED}:
+        return OUTCOME_CODES[RolloutOutcome.FAILED]
+    is_incomplete = SimulationVerdict.INCOMPLETE in verdicts and not allow_incomplete
+    return error_code or (options.INCOMPLETE if is_incomplete else 0)
 
 
 def _engine_run(result: SimulationResult, *, with_durations: bool) -> EngineRun:
@@ -135,7 +144,8 @@ def _engine_run(result: SimulationResult, *, with_durations: bool) -> EngineRun:
         result.resyncs,
         "; ".join(finding.message for finding in result.incomplete_findings),
         result.releases,
-        result.faulty_units,
+        result.verdict,
+        result.left_out,
     )
 
 

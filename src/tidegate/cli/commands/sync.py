@@ -106,8 +106,8 @@ def sync(**flags: Unpack[Flags]) -> int:
       tidegate sync examples/first --sandbox
       tidegate sync overlays/prod --context prod --prune
       tidegate sync charts/web --namespace web --sync-option CreateNamespace=true
-      tidegate sync overlays/prod --cluster east=prod-east --cluster west=prod-west
-      tidegate sync overlays/prod --resource apps:Deployment:web --resource ':Service:web'
+      tidegate sync . --cluster east=prod-east --cluster west=prod-west
+      tidegate sync . --resource apps:Deployment:web --resource ':Service:web'
       tidegate sync . --context prod --take-over --hand-back
       tidegate sync --plan prod.plan --context prod --yes
       tidegate sync overlays/prod --context prod --record run.jsonl
@@ -120,7 +120,7 @@ def sync(**flags: Unpack[Flags]) -> int:
     from tidegate.cli.run_async import run_async
     from tidegate.inspection.diff import preview_workspace
     from tidegate.inspection.saved_plan import read_plan
-    from tidegate.planning.plan import partial_prune_error
+    from tidegate.planning.policies import partial_prune_error
 
     resources = flags["resources"]
     if flags["prune"] and resources:

@@ -43,14 +43,15 @@ def waves(**flags: Unpack[Flags]) -> int:
     import sys
 
     from tidegate.cli.output import max_line_width
-    from tidegate.cli.requests import load_request, with_workspace
+    from tidegate.cli.requests import load_request, static_targets, with_workspace
     from tidegate.inspection.waves import read_wave_inventories
     from tidegate.report.findings import is_error
     from tidegate.report.waves import waves_document, waves_lines
     from tidegate.workspace.completeness import workspace_findings
 
-    flags["sandbox"] = flags["still"] = True
-    workspace, inventories = with_workspace(load_request(path, flags), flags, read_wave_inventories)
+    workspace, inventories = with_workspace(
+        load_request(path, flags), flags, read_wave_inventories, static_targets(flags)
+    )
     progress_line.clear()
     base_findings = findings = workspace_findings(workspace)
     for unit_tree, (plan_result, inventory) in zip(workspace.unit_trees, inventories, strict=False):

@@ -10,7 +10,6 @@ Like `GetResourceOverrides` in `util/settings/settings.go` and `IsExcludedResour
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +18,7 @@ from tidegate.dialect.argo.ignore_differences import parse_ignore_differences
 from tidegate.dialect.argo.render_requests import string_list
 from tidegate.documents import read_first_value
 from tidegate.errors import DocumentError, Location, sanitize
-from tidegate.globs import compile_glob
+from tidegate.globs import matches_glob
 from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
@@ -62,13 +61,13 @@ class KindFilter(msgspec.Struct, frozen=True):
 
     def matches(self, group: str, kind: str, server: str) -> bool:
         return (
-            (not self.groups or any(_matches_glob(pattern, group) for pattern in self.groups))
+            (not self.groups or any(matches_glob(pattern, group) for pattern in self.groups))
             and (not self.kinds or bool({"*", kind} & {*self.kinds}))
             and self.applies_to_server(server)
         )
 
     def applies_to_server(self, server: str) -> bool:
-        return not self.clusters or any(_matches_glob(pattern, server) for pattern in self.clusters)
+        return not self.clusters or any(matches_glob(pattern, server) for pattern in self.clusters)
 
 
 CORE_EXCLUSIONS = (
@@ -268,11 +267,3 @@ def _duration(setting: ControllerSetting | None) -> Ms | None:
         return parse_duration(str(setting.value))
     except ValueError:
         return None
-
-
-@lru_cache(maxsize=4096)
-def _matches_glob(pattern: str, value: str) -> bool:
-    try:
-        return compile_glob(pattern).fullmatch(value) is not None
-    except ValueError:
-        return False

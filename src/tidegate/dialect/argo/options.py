@@ -5,13 +5,12 @@ Like `HasAnnotationOption` in `gitops-engine/pkg/sync/resource/annotations.go` o
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import msgspec
 
 from tidegate.errors import sanitize
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import JsonObject, Propagation
+from tidegate.model.text.suggest import suggest
 from tidegate.model.units.policy import ObjectOptions, Permission, Policy
 
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
@@ -70,10 +69,7 @@ def option_problem(option: str) -> str:
     if name == "Force":
         return f"`Force` applies to single objects only; set it in the annotation `{SYNC_OPTIONS}`"
     if values is None:
-        names = {known_option.lower(): known_option for known_option in UNIT_OPTIONS}
-        matches = get_close_matches(name.lower(), names, n=1)
-        all_options = f"known options are {', '.join(UNIT_OPTIONS)}"
-        hint = f"did you mean `{names[matches[0]]}`?" if matches else all_options
+        hint = suggest(name, UNIT_OPTIONS, f"known options are {', '.join(UNIT_OPTIONS)}")
         return f"unknown option `{sanitize(name)}`; {hint}"
     if value in values:
         return ""

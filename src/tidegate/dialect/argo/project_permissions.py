@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import quote
 
-from tidegate.globs import compile_glob, compile_name_glob, matches_path
+from tidegate.globs import compile_name_glob, matches_glob, matches_path
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.project import (
@@ -217,16 +217,8 @@ def _matches_known(pattern: str, value: str, *, guess: bool) -> bool:
 
 def _matches_pattern(pattern: str, value: str, *, supports_deny: bool = False) -> bool:
     if supports_deny and _is_deny_pattern(pattern):
-        return not _matches_glob(pattern[1:], value)
-    return pattern == "*" or _matches_glob(pattern, value)
-
-
-@lru_cache(maxsize=4096)
-def _matches_glob(pattern: str, value: str) -> bool:
-    try:
-        return compile_glob(pattern).fullmatch(value) is not None
-    except ValueError:
-        return False
+        return not matches_glob(pattern[1:], value)
+    return pattern == "*" or matches_glob(pattern, value)
 
 
 @lru_cache(maxsize=4096)
@@ -258,7 +250,7 @@ def _is_listed(rules: Iterable[NameRule], name: str) -> bool:
         regex = _regex(rule.pattern)
         if regex and (REPEATED_GROUP.search(regex) or _regex_matches(regex, name)):
             return True
-        if _matches_glob(rule.pattern, name):
+        if matches_glob(rule.pattern, name):
             return True
     return False
 

@@ -20,7 +20,8 @@ from tidegate.dialect.argo.render_requests import (
 from tidegate.errors import Location
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind
+from tidegate.model.k8s.kinds import APPLICATION
+from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.rendering import ArgoBuild
 from tidegate.model.units.source import (
@@ -35,7 +36,6 @@ from tidegate.model.units.unit import UnitSource
 from tidegate.schema.custom_resources import find_field_shape
 from tidegate.schema.shape import Shape, find_child_shape
 
-APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 OCI_SCHEME = "oci://"
 HEAD_REVISIONS = frozenset({"", "HEAD"})
 VERSION_RANGE = lazy_regex(r".*[*^~<>=|, ].*|(.*\.)?[xX](\..*)?", re.DOTALL)

@@ -100,6 +100,11 @@ def _retry(sync: JsonObject, collector: FindingCollector) -> Retry | None:
             "Argo CD multiplies each delay by the factor, which is less than 1",
         )
         collector.warn("argo.retry", (*path, "backoff", "factor"), message, why, "set `factor: 2`")
+    if limit < 0 and not is_true(retry, "refresh"):
+        message = "a failed sync is retried without end, and always at the same revision"
+        why = "Argo CD syncs a fix in Git only after the operation is terminated"
+        fix = "set a `limit` such as 5, or `refresh: true`"
+        collector.warn("argo.retry", (*path, "limit"), message, why, fix)
     first = max(0, _duration(retry, "duration", DEFAULT_BACKOFF, collector))
     cap = _duration(retry, "maxDuration", DEFAULT_MAX_BACKOFF, collector)
     return msgspec.structs.replace(

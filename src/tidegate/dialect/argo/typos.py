@@ -6,7 +6,6 @@ Argo CD silently ignores them: an object is neither applied nor run, or an optio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from tidegate.dialect.argo.hooks import (
     CRD_INSTALL,
@@ -33,6 +32,7 @@ from tidegate.documents import Document
 from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.text.suggest import closest_match, find_misspelled
 from tidegate.model.units.policy import Order
 
 ARGO_ANNOTATIONS = (HOOK, SYNC_OPTIONS, DELETE_POLICY, WAVE)
@@ -56,7 +56,6 @@ OTHER_ANNOTATIONS = frozenset(
     }
 )
 """Known annotations that do not affect the order."""
-SIMILARITY_CUTOFF = 0.85
 NAME_HINTS = ("argo", "helm.sh")
 """Substrings of the names of these annotations, even if misspelt."""
 
@@ -86,13 +85,13 @@ def find_annotation_typos(document: Document, order: Order) -> Iterator[Finding]
     )
     known = {*ARGO_ANNOTATIONS, *HELM_ANNOTATIONS, *OTHER_ANNOTATIONS}
     for key in (name for name in annotations if name not in known and _is_candidate(name)):
-        matches = get_close_matches(key, candidates, n=1, cutoff=SIMILARITY_CUTOFF)
-        if matches:
+        suggestion = find_misspelled(key, candidates)
+        if suggestion:
             message = (
                 f"annotation `{sanitize(key)}` of {_object_name(document)} is unknown"
                 " and has no effect"
             )
-            yield _finding(document, "argo.annotation", key, message, matches[0])
+            yield _finding(document, "argo.annotation", key, message, suggestion)
 
 
 def _is_candidate(key: str) -> bool:
@@ -105,17 +104,7 @@ def _find_value_typos(
     values = split_list(string_annotations(document.body).get(key, ""))
     unknown = [value for value in values if value not in known_values]
     for value in unknown:
-        matches = get_close_matches(
-            value.lower(), [candidate.lower() for candidate in known_values], n=1
-        )
-        suggestion = next(
-            (
-                candidate
-                for candidate in known_values
-                if matches and candidate.lower() == matches[0]
-            ),
-            "",
-        )
+        suggestion = closest_match(value, known_values)
         is_dropped = key in {HOOK, HELM_HOOK} and len(unknown) == len(values)
         ending = "; the object is neither applied nor run" if is_dropped else ""
         message = f"`{sanitize(value)}` of {_object_name(document)} is not a {noun}{ending}"

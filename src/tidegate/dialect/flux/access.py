@@ -88,10 +88,13 @@ def _denied_finding(unit: Unit, target: str, why: str, fix: str) -> Finding:
 
 
 def _gate_finding(unit: Unit, controller: str) -> Finding:
-    """Return a warning, not an error: the controller may be defined outside of the repository."""
+    """Return a note: the controller may be installed from elsewhere, with the gate enabled.
+
+    `flux bootstrap --components-extra=source-watcher` and Flux Operator enable it.
+    """
     return Finding(
         code="flux.access",
-        severity=Severity.WARNING,
+        severity=Severity.NOTE,
         message=f"`{unit.id}` cannot access its source unless the feature gate"
         f" `{EXTERNAL_ARTIFACT}` is enabled",
         location=unit.location,

@@ -15,7 +15,7 @@ from tidegate.documents import Document
 from tidegate.documents.document import format_path
 from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text, object_kind
 from tidegate.model.k8s.objects import FieldPath, Json, Kind
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import Ms, parse_duration
@@ -60,6 +60,7 @@ class FieldReader:
         severity: Severity = Severity.ERROR,
         why: str = REJECTED,
         fix: str = "",
+        cause: str = "",
     ) -> None:
         """Report a finding about a field; the message begins with the name of the field."""
         location = self.location(name)
@@ -72,6 +73,7 @@ class FieldReader:
                 location=location,
                 reason=why,
                 fix=fix,
+                cause=cause,
             )
         )
 
@@ -238,7 +240,7 @@ def open_resource(
     `served`: the API versions of its kind that Flux serves today.
     """
     body, location = document.body, document.location
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     root = FieldReader(body, location, (), [])
     name = root.child("metadata").text("name", required=True)
     if kind.version not in served and (kind.version in REMOVED_IN or ALPHA in kind.version):
@@ -250,6 +252,7 @@ def open_resource(
             severity=Severity.WARNING,
             why="a cluster with a current Flux does not serve this version",
             fix="use v2 for a HelmRelease and v1 for other kinds, or run `flux migrate`",
+            cause=kind.api_version,
         )
     resource_namespace = get_text(get_mapping(body, "metadata"), "namespace", default=namespace)
     return FluxResource(kind, name, resource_namespace, location, root.child("spec"))

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from tidegate.documents import Document
 from tidegate.documents.document import format_path
 from tidegate.model.config import ControllerSetting
-from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text
-from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text, object_kind
+from tidegate.model.k8s.objects import Json
 
 CONTROLLERS = ("kustomize-controller", "helm-controller", "source-controller")
 FEATURE_GATES = "feature-gates"
@@ -30,7 +30,7 @@ def read_settings(documents: Iterable[Document]) -> tuple[ControllerSetting, ...
 
 def _deployment_settings(document: Document) -> Iterator[ControllerSetting]:
     body = document.body
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     if (kind.group, kind.name) != ("apps", "Deployment"):
         return
     labels = get_mapping(body, "metadata", "labels")

@@ -31,10 +31,9 @@ from tidegate.dialect.helm.record_owner import (
     newest_record,
     records_of_release,
 )
-from tidegate.dialect.times import format_rfc3339
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, Ref
-from tidegate.model.times import Ms
+from tidegate.model.times import Ms, format_rfc3339
 from tidegate.model.units.release_history import (
     HookRun,
     PendingRevision,

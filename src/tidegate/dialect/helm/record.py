@@ -20,11 +20,11 @@ import msgspec
 
 from tidegate.errors import DialectError, Location
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text
-from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.kinds import SECRET
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import SECOND, Ms
 
-SECRET = Kind("", "v1", "Secret")
 SECRET_TYPE = "helm.sh/release.v1"  # noqa: S105 - a type, not a secret
 PREFIX = "sh.helm.release.v1"
 DATA_KEY = "release"

@@ -13,8 +13,8 @@ import msgspec
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, read_annotations
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError
-from tidegate.model.k8s.json_fields import get_mapping, get_text
-from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.k8s.json_fields import get_mapping, get_text, object_kind
+from tidegate.model.k8s.objects import Json, Ref
 from tidegate.model.units.release_history import KnownRelease, ReleaseAction, ReleaseSpec
 
 UNIT = "tidegate.dev/unit"
@@ -160,7 +160,7 @@ def manifest_refs(record: ReleaseRecord, namespace: str) -> Iterable[Ref]:
         return
     for document in documents:
         body = document.body
-        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        kind = object_kind(body)
         name = get_text(body, "metadata", "name")
         if kind.name and name:
             yield Ref(kind, get_text(body, "metadata", "namespace", default=namespace), name)

@@ -9,12 +9,11 @@ from msgspec.structs import replace
 
 from tidegate.engine.cluster.hooks import compare_hook
 from tidegate.engine.cluster.live_cache import LiveCache
-from tidegate.engine.cluster.writes import object_body
 from tidegate.engine.evaluator import ObjectEvaluator
 from tidegate.engine.fences import FreshnessCheck, freshness_check
 from tidegate.engine.messages import ComparedObject, CompareResult, Comparison, WrittenObject
 from tidegate.model.k8s.json_fields import get_mappings, get_text
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject, object_body
 from tidegate.model.plans.plan import (
     AWAIT_ACTIONS,
     ItemAction,

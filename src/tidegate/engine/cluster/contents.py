@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tidegate.engine.cluster.preflight.admission_context import CRD, NAMESPACE
 from tidegate.engine.cluster.preflight.probes import crd_kinds
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
-from tidegate.engine.cluster.writes import object_body
+from tidegate.model.display import join_limited
 from tidegate.model.k8s.json_fields import get_list
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref, ServedKind
+from tidegate.model.k8s.kinds import CRD, NAMESPACE
+from tidegate.model.k8s.objects import (
+    ClusterRef,
+    JsonObject,
+    Kind,
+    LiveObject,
+    Ref,
+    ServedKind,
+    object_body,
+)
 from tidegate.world.messages import ListPage
 from tidegate.world.requests import List, Selection, View
 
@@ -21,7 +29,6 @@ TRANSIENT_RESOURCES = frozenset({"events", "endpoints", "endpointslices", "lease
 DEFAULT_OBJECTS = frozenset({("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")})
 """Objects that every namespace has."""
 FindOwner = Callable[[JsonObject], str]
-MAX_NAMES = 3
 
 
 def find_collateral(
@@ -52,11 +59,9 @@ def find_collateral(
 
 def collateral_message(refs: list[Ref]) -> str:
     """Describe the objects that are also deleted, and how to allow it."""
-    names = ", ".join(map(str, refs[:MAX_NAMES]))
-    more = f" and {len(refs) - MAX_NAMES} more" if len(refs) > MAX_NAMES else ""
     count = "an object" if len(refs) == 1 else f"{len(refs)} objects"
     return (
-        f"deleting it also deletes {count} of other owners: {names}{more};"
+        f"deleting it also deletes {count} of other owners: {join_limited(refs)};"
         " move them, or allow it with `--yes-delete-contents`"
     )
 

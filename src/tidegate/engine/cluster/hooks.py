@@ -13,10 +13,10 @@ import msgspec
 
 from tidegate.engine.cluster.live_cache import LiveCache
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure
-from tidegate.engine.cluster.writes import delete_object, is_terminating, object_body
+from tidegate.engine.cluster.writes import delete_object, is_terminating
 from tidegate.engine.messages import CompareResult, DeleteHooks, WrittenObject
 from tidegate.model.k8s.json_fields import get_list
-from tidegate.model.k8s.objects import ClusterRef, LiveObject, Propagation
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, Propagation, object_body
 from tidegate.model.plans.plan import HOOK_FINALIZER, HookPolicy, PlanItem, Step, step_items
 from tidegate.model.rollouts.journal import JournalEntry
 from tidegate.model.times import SECOND, Ms

@@ -14,6 +14,7 @@ import msgspec
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.engine.fences import is_older
 from tidegate.model.k8s.objects import ClusterRef, Kind, LiveObject, ServedKind
+from tidegate.model.times import Ms
 from tidegate.world import messages
 from tidegate.world.requests import Discover, Get, Selection, Watch
 
@@ -87,10 +88,15 @@ class LiveCache(msgspec.Struct):
         ):
             self.objects[object_ref] = live
 
-    def discover_kinds(self, clusters: Iterable[str]) -> Procedure[messages.ErrorOutcome | None]:
-        """Run API discovery for clusters; return the first error, if any."""
+    def discover_kinds(
+        self, clusters: Iterable[str], max_age: Ms = Ms(0)
+    ) -> Procedure[messages.ErrorOutcome | None]:
+        """Run API discovery for clusters; return the first error, if any.
+
+        An earlier discovery that is not older than `max_age` is used instead.
+        """
         names = tuple(dict.fromkeys(clusters))
-        outcomes = yield tuple(ApiCall(name, Discover()) for name in names)
+        outcomes = yield tuple(ApiCall(name, Discover(max_age)) for name in names)
         for name, outcome in zip(names, outcomes, strict=True):
             if isinstance(outcome, messages.ApiResources):
                 self.served_kinds[name] = {served.kind: served for served in outcome.kinds}

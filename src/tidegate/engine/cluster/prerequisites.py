@@ -6,17 +6,18 @@ that expands may add anything, so nothing is reported before all such steps are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from tidegate.engine.cluster.compare import ComparedItem
 from tidegate.engine.cluster.live_cache import LiveCache
-from tidegate.engine.cluster.preflight.admission_context import CRD, NAMESPACE, UNWRITTEN_ACTIONS
+from tidegate.engine.cluster.preflight.admission_context import UNWRITTEN_ACTIONS
 from tidegate.engine.cluster.preflight.checks import ObjectFailure, will_be_written
 from tidegate.engine.cluster.preflight.probes import crd_kinds
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure
 from tidegate.engine.messages import Failure
+from tidegate.model.k8s.kinds import CRD, NAMESPACE
 from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
 from tidegate.model.plans.plan import PlanItem, Step, step_items
 from tidegate.model.times import SECOND, Ms
@@ -36,33 +37,45 @@ def find_unmet_prerequisites(
 
     `steps` are those of the rollout whose objects count as planned.
     """
-    if any(step.expansion and not step.batches for step in steps):
+    if _may_expand(steps):
         return []
     written = [compared_item for compared_item in compared_items if will_be_written(compared_item)]
+    planned = [(step.cluster, item) for step in steps for item in step_items(step)]
+    without_namespace = yield from _find_without_namespace(written, planned, live_cache)
+    return [
+        *find_unserved(steps, written, live_cache),
+        *map(_namespace_failure, without_namespace),
+    ]
+
+
+def find_unserved(
+    steps: Sequence[Step], written: Iterable[ComparedItem], live_cache: LiveCache
+) -> list[ObjectFailure]:
+    """Return the written objects whose kind is neither served nor planned."""
+    if _may_expand(steps):
+        return []
     unserved_items = [
         compared_item
         for compared_item in written
         if not live_cache.is_served(compared_item[2].object_ref)
+        and not compared_item[1].options.skip_missing_kind
     ]
-    unserved_items = [
-        compared_item
-        for compared_item in unserved_items
-        if not compared_item[1].options.skip_missing_kind
-    ]
-    clusters = dict.fromkeys(step.cluster for step, *_ in unserved_items)
-    planned = [(step.cluster, item) for step in steps for item in step_items(step)]
     kinds_by_cluster = {
-        name: planned_kinds(item for cluster, item in planned if cluster == name)
-        for name in clusters
+        name: planned_kinds(
+            item for step in steps if step.cluster == name for item in step_items(step)
+        )
+        for name in dict.fromkeys(step.cluster for step, *_ in unserved_items)
     }
-    undefined = [
-        compared_item
+    return [
+        _unserved_failure(compared_item, live_cache)
         for compared_item in unserved_items
         if compared_item[1].ref.kind not in kinds_by_cluster[compared_item[0].cluster]
     ]
-    without_namespace = yield from _find_without_namespace(written, planned, live_cache)
-    kind_failures = (_unserved_failure(compared_item, live_cache) for compared_item in undefined)
-    return [*kind_failures, *map(_namespace_failure, without_namespace)]
+
+
+def _may_expand(steps: Iterable[Step]) -> bool:
+    """Return whether a step may add any objects when it runs."""
+    return any(step.expansion and not step.batches for step in steps)
 
 
 def planned_kinds(items: Iterable[PlanItem]) -> set[Kind]:

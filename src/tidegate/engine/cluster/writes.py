@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.engine.evaluator import ObjectEvaluator, WritePayload
 from tidegate.engine.messages import Failure, WrittenObject
 from tidegate.errors import sanitize
 from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Propagation, Ref
+from tidegate.model.k8s.kinds import SECRET
+from tidegate.model.k8s.objects import (
+    ClusterRef,
+    JsonObject,
+    LiveObject,
+    Propagation,
+    Ref,
+    object_body,
+)
 from tidegate.model.plans.plan import ItemAction, PlanItem, PlannedUnit
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.world import messages
 from tidegate.world.requests import Get, PatchType, Verb, Write
 
-SECRET = Kind("", "v1", "Secret")
 UNSTRUCTURED_VALUE = lazy_regex(r"&value\.valueUnstructured\{Value:(.*)\}")
 """How API servers print a value that they could not decode."""
 ADOPT_TRIES = 3
@@ -25,15 +30,6 @@ ADOPT_TRIES = 3
 STALE_OUTCOMES = messages.Conflict | messages.AlreadyExists | messages.NotFound
 REPLACE_TRIES = 5
 """Number of tries of a replacement while others write at the same time."""
-
-
-def object_body(live: LiveObject) -> JsonObject:
-    """Return the body of a live object, with `apiVersion` and `kind`, which list items lack."""
-    body: JsonObject = msgspec.json.decode(live.body)
-    if "kind" not in body:
-        kind = live.ref.kind
-        return {"apiVersion": kind.api_version, "kind": kind.name, **body}
-    return body
 
 
 def apply_object(
@@ -157,7 +153,7 @@ REASONS: Mapping[type[messages.ErrorOutcome], str] = {
     messages.NotServed: "NotServed",
     messages.TooManyRequests: "Throttled",
     messages.Expired: "Expired",
-    messages.NoResponse: "Lost",
+    messages.NoResponse: "NoResponse",
 }
 """The reason that events give for each error outcome; `Invalid` and `Failed` have their own."""
 

@@ -18,6 +18,7 @@ import msgspec
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure
 from tidegate.engine.records.record import PERMANENT_ERRORS, Clock
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, resource_name
+from tidegate.model.k8s.kinds import NAMESPACE
 from tidegate.model.k8s.objects import Json, Kind, LiveObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.messages import (
@@ -31,7 +32,6 @@ from tidegate.world.messages import (
 from tidegate.world.requests import Get, Verb, Write
 
 LEASE = Kind("coordination.k8s.io", "v1", "Lease")
-NAMESPACE_KIND = Kind("", "v1", "Namespace")
 LEASE_DURATION = Ms(15 * SECOND)
 RENEW_INTERVAL = Ms(5 * SECOND)
 WRITE_MARGIN = Ms(5 * SECOND)
@@ -169,7 +169,7 @@ class Heartbeat(msgspec.Struct):
     def _create_namespace(self) -> Procedure[ErrorOutcome | None]:
         metadata: Json = {"name": self.namespace}
         body: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        ref = Ref(NAMESPACE_KIND, "", self.namespace)
+        ref = Ref(NAMESPACE, "", self.namespace)
         request = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
         (outcome,) = yield (ApiCall(self.cluster, request),)
         return outcome if is_error(outcome) and not isinstance(outcome, AlreadyExists) else None

@@ -16,12 +16,12 @@ import msgspec
 
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.engine.records.storage import (
-    CONFIG_MAP,
     MARKER_VALUE,
     TIDEGATE_NAMESPACE,
     resource_name,
     store_marker,
 )
+from tidegate.model.k8s.kinds import CONFIG_MAP
 from tidegate.model.k8s.objects import ClusterRef, Ref
 from tidegate.model.units.unit import UnitId
 from tidegate.world.messages import ErrorOutcome, WatchEvent, WatchEventType, is_error

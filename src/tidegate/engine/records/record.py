@@ -18,13 +18,13 @@ import msgspec
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.engine.records import storage
 from tidegate.engine.records.storage import (
-    SECRET,
     TIDEGATE_NAMESPACE,
     JournalPart,
     RecordHead,
     StoredEntry,
     resource_name,
 )
+from tidegate.model.k8s.kinds import SECRET
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.plan import digest_bytes
 from tidegate.model.rollouts.journal import Journal, JournalEntry, UnitOrigin

@@ -13,7 +13,8 @@ import msgspec
 
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.errors import ClusterError, Location
-from tidegate.model.k8s.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.k8s.kinds import SECRET
+from tidegate.model.k8s.objects import Json, LiveObject, Ref
 from tidegate.model.plans.plan import digest_bytes
 from tidegate.model.rollouts.journal import JOURNAL_VERSION, JournalEntry, UnitOrigin
 from tidegate.model.times import Ms
@@ -22,8 +23,6 @@ from tidegate.world.requests import List, Selection, Verb, Write
 
 TIDEGATE_NAMESPACE = "tidegate-system"
 FIELD_MANAGER = "tidegate"
-SECRET = Kind("", "v1", "Secret")
-CONFIG_MAP = Kind("", "v1", "ConfigMap")
 UNIT_LABEL, MARKER_VALUE = "tidegate.dev/unit", "unit"
 JOURNAL_LABEL = "tidegate.dev/journal"
 """Label for whether a Secret is the head of a journal or a part."""

@@ -17,7 +17,7 @@ from tidegate.model.k8s.objects import ClusterRef, Ref
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.world.errors import error_from_outcome
+from tidegate.world.errors import error_from_outcome, raise_for_error
 from tidegate.world.messages import Forbidden, Outcome, is_error
 
 FLUSH_INTERVAL = Ms(1 * SECOND)
@@ -153,8 +153,7 @@ class UnitLease(msgspec.Struct):
     def ensure_heartbeat(self, now: Clock) -> Procedure[None]:
         """Start our heartbeat before a lease is acquired."""
         error = yield from self.cluster_leases.heartbeat.start(now)
-        if error is not None:
-            raise error_from_outcome(error, "acquiring the lease", location=self._location)
+        raise_for_error(error, "acquiring the lease", self._location)
 
     def _claim(self, now: Clock) -> Procedure[None]:
         """Write our claim over the known version of the record."""
@@ -241,7 +240,7 @@ class UnitLease(msgspec.Struct):
                 raise error_from_outcome(outcome, "requesting the unit", location=self._location)
             was_requested = not is_error(outcome)
         since = datetime.fromtimestamp(peer.first_seen_at // SECOND, UTC)
-        suffix = "; requested to release it" if is_competing and was_requested else ""
+        suffix = "; its release was requested" if is_competing and was_requested else ""
         self._emit_wait(f"held by `{record.holder}` since at least {since:%H:%M:%S} UTC{suffix}")
 
     def _emit_wait(self, message: str) -> None:

@@ -49,7 +49,7 @@ class GateResult(msgspec.Struct, frozen=True, gc=False):
 OPEN = GateResult(GateDecision.OPENS)
 NO_VERDICT = GateResult(GateDecision.WAITS, "NoVerdict", "health is unknown")
 ABSENT = GateResult(GateDecision.WAITS, "Missing", "does not exist yet")
-PRESENT = GateResult(GateDecision.WAITS, "Present", "still exists")
+PRESENT = GateResult(GateDecision.WAITS, "StillExists", "still exists")
 
 
 def evaluate_gate(run: ItemRun, now: Ms) -> GateResult:

@@ -118,7 +118,7 @@ def _has_slot(context: DecisionContext, step: StepRun) -> bool:
         return False
     if slots.limit:
         message = f"{slots.used} of {slots.limit} units of `{slots.group}` are syncing"
-        _emit_wait(context, step, "Slots", message)
+        _emit_wait(context, step, "ConcurrencyLimit", message)
     else:
         _watch_approval(context, unit)
         _emit_wait(context, step, "Approval", f"`{slots.group}` is waiting for approval")

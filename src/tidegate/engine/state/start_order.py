@@ -10,6 +10,7 @@ from tidegate.engine.messages import CompareStep, Expand, Failure, PreflightFail
 from tidegate.engine.state.links import add_plan, is_blocking, is_independent_child
 from tidegate.engine.state.rollout import DecisionContext, ItemState, StepRun, UnitRun
 from tidegate.engine.state.start_conditions import free_slot, keep_slot, may_start, request_leases
+from tidegate.model.display import join_quoted
 from tidegate.model.plans.plan import public_digest
 from tidegate.model.rollouts.event import FAILURE_IGNORED, NOT_NEEDED, EventType, StepState
 from tidegate.model.times import Ms
@@ -79,9 +80,7 @@ def check_children_deadline(context: DecisionContext, step: StepRun) -> None:
         for step_before in step.before
         if step_before.state is not StepState.PASSED
     )
-    first, *others = late_units
-    more = f" and {len(others)} more" if others else ""
-    fail_step(context, step, Failure("Deadline", f"`{first}`{more} timed out"))
+    fail_step(context, step, Failure("Deadline", f"{join_quoted(late_units, 1)} timed out"))
 
 
 def _delay_to_interval(context: DecisionContext, step: StepRun) -> None:
@@ -162,7 +161,9 @@ def _skip_without_slot(context: DecisionContext, unit: UnitRun) -> None:
     )
     for step in unit.steps:
         if step.state is StepState.WAITING:
-            context.set_step_state(step, StepState.SKIPPED, reason="Slots", message=message)
+            context.set_step_state(
+                step, StepState.SKIPPED, reason="ConcurrencyLimit", message=message
+            )
             settle_child(context, step)
             skip_dependents(context, step)
 
@@ -440,6 +441,6 @@ def finish_expanded(context: DecisionContext, parent: StepRun) -> None:
     """Pass or fail an expanding step when all of its expanded steps are final."""
     if parent.failed_child:
         message = f"its step `{parent.failed_child}` did not pass"
-        fail_step(context, parent, Failure("PartFailed", message, final=True))
+        fail_step(context, parent, Failure("ChildStepFailed", message, final=True))
     else:
         pass_step(context, parent)

@@ -9,7 +9,6 @@ reported and fails nothing.
 from __future__ import annotations
 
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure, ProcedureRunner
-from tidegate.engine.cluster.writes import object_body
 from tidegate.engine.context import RolloutContext
 from tidegate.engine.evaluator import StatusBuilder, StatusPatch
 from tidegate.engine.records.unit_lease import POLL_INTERVAL
@@ -23,7 +22,7 @@ from tidegate.engine.status.unit_tracker import (
     find_unpruned,
 )
 from tidegate.errors import sanitize
-from tidegate.model.k8s.objects import ClusterRef, LiveObject, with_served_version
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, object_body, with_served_version
 from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.unit import UnitId

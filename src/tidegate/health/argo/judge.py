@@ -17,7 +17,7 @@ from tidegate.health.argo import builtin_kinds, custom_kinds, workloads
 from tidegate.health.argo.pods import judge_pod
 from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, has_hook_finalizer, make_verdict
 from tidegate.health.rows import HealthRow, HealthRowIndex, judge_by_health_row, read_health_rows
-from tidegate.model.k8s.json_fields import get_text, get_value
+from tidegate.model.k8s.json_fields import get_value, object_kind
 from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.model.k8s.verdict import Verdict
 
@@ -75,7 +75,7 @@ def judge(body: JsonObject, rows: HealthRowIndex | None = None) -> Verdict | Non
         body
     ):
         return make_verdict(body, PROGRESSING, "PendingDeletion", "Pending deletion")
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     row = (builtin_rows() if rows is None else rows).find(kind.group, kind.name)
     if row is not None:
         return judge_by_health_row(body, row)

@@ -18,6 +18,7 @@ from tidegate.health.argo.verdicts import (
 )
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.k8s.pods import container_statuses
 from tidegate.model.k8s.verdict import Verdict
 
 IGNORE_RESTART_POLICY = "argocd.argoproj.io/ignore-restart-policy"
@@ -114,10 +115,6 @@ def _container_statuses(body: JsonObject) -> list[JsonObject]:
     return get_mappings(body, "status", "containerStatuses")
 
 
-def _all_container_statuses(body: JsonObject) -> list[JsonObject]:
-    return [*get_mappings(body, "status", "initContainerStatuses"), *_container_statuses(body)]
-
-
 def _waiting_state(container: JsonObject) -> JsonObject:
     return get_mapping(container, "state", "waiting")
 
@@ -126,7 +123,7 @@ def _waiting_reason(body: JsonObject, default: str) -> str:
     """Return why a Pod has not started: the first failing container, else its scheduling."""
     reasons = (
         get_text(_waiting_state(status), "reason")
-        for status in _all_container_statuses(body)
+        for status in container_statuses(body)
         if is_failing_to_start(_waiting_state(status))
     )
     scheduler_reason = get_text(find_condition(body, "PodScheduled"), "reason")
@@ -134,7 +131,7 @@ def _waiting_reason(body: JsonObject, default: str) -> str:
 
 
 def _progress_message(body: JsonObject) -> str:
-    for status in _all_container_statuses(body):
+    for status in container_statuses(body):
         if get_text(_waiting_state(status), "reason"):
             return _waiting_message(status)
     scheduled = find_condition(body, "PodScheduled")
@@ -155,7 +152,7 @@ def _waiting_message(container: JsonObject) -> str:
 
 
 def _failure_message(body: JsonObject) -> str:
-    messages = (_termination_message(status, "state") for status in _all_container_statuses(body))
+    messages = (_termination_message(status, "state") for status in container_statuses(body))
     return next((message for message in messages if message), "ended without a reason")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.health.cel.messages import CelRequest, encode_cel_request
-from tidegate.model.k8s.json_fields import get_text, get_value
+from tidegate.model.k8s.json_fields import get_value, object_kind
 from tidegate.model.k8s.objects import Json, Kind
 from tidegate.model.units.expressions import HealthExpressions
 from tidegate.world.requests import RunWorker
@@ -51,7 +51,7 @@ class CelRules(msgspec.Struct, frozen=True):
         `jobs`: whether Jobs have expressions too. The rule of Flux for Jobs comes first where Flux
         runs with its own permissions.
         """
-        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        kind = object_kind(body)
         if (
             not self.expressions
             or ((kind.group, kind.name) == JOB and not jobs)

@@ -19,8 +19,8 @@ from tidegate.health.kstatus.pods import (
     judge_pod,
     scheduling_deadline,
 )
-from tidegate.model.k8s.json_fields import get_int, get_text
-from tidegate.model.k8s.objects import JsonObject, Kind
+from tidegate.model.k8s.json_fields import get_int, get_text, object_kind
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.times import Ms
 
@@ -115,5 +115,5 @@ def _has_failed(pod: JsonObject, now: Ms) -> bool:
 
 
 def _kind_of(body: JsonObject) -> GroupKind:
-    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    kind = object_kind(body)
     return kind.group, kind.name

@@ -11,6 +11,7 @@ from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.fields import Condition, current, failed, in_progress
 from tidegate.model.k8s.json_fields import get_int, get_text, get_value
 from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.k8s.pods import desired_replicas
 from tidegate.model.k8s.verdict import Verdict
 
 _NO_DEADLINE = 2**31 - 1
@@ -43,7 +44,7 @@ def judge_stateful_set(body: JsonObject) -> Verdict:
     """
     if get_text(body, "spec", "updateStrategy", "type") == "OnDelete":
         return current("OnDelete", "StatefulSet is using the ondelete update strategy")
-    desired, replicas = _desired_replicas(body), get_int(body, "status", "replicas")
+    desired, replicas = desired_replicas(body), get_int(body, "status", "replicas")
     ready = get_int(body, "status", "readyReplicas")
     shortage = (
         _fewer("LessReplicas", "Replicas", replicas, desired)
@@ -84,7 +85,7 @@ def judge_replica_set(body: JsonObject) -> Verdict:
     if failure is not None:
         message = "Replica Failure condition. Check Pods"
         return in_progress("ReplicaFailure", message, condition=failure)
-    desired, replicas = _desired_replicas(body), get_int(body, "status", "replicas")
+    desired, replicas = desired_replicas(body), get_int(body, "status", "replicas")
     labelled = get_int(body, "status", "fullyLabeledReplicas")
     return (
         _fewer("LessLabelled", "Labelled", labelled, desired)
@@ -95,10 +96,6 @@ def judge_replica_set(body: JsonObject) -> Verdict:
         or _extra(replicas, desired)
         or current("ReplicaSetAvailable", f"ReplicaSet is available. Replicas: {replicas}")
     )
-
-
-def _desired_replicas(body: JsonObject) -> int:
-    return get_int(body, "spec", "replicas", default=1)
 
 
 def _fewer(reason: str, label: str, actual: int, desired: int) -> Verdict | None:
@@ -112,7 +109,7 @@ def _extra(actual: int, desired: int) -> Verdict | None:
 
 
 def _judge_replicas(body: JsonObject) -> Verdict | None:
-    desired, replicas = _desired_replicas(body), get_int(body, "status", "replicas")
+    desired, replicas = desired_replicas(body), get_int(body, "status", "replicas")
     updated = get_int(body, "status", "updatedReplicas")
     available = get_int(body, "status", "availableReplicas")
     return (

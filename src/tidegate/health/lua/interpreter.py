@@ -19,7 +19,7 @@ from tidegate.model.k8s.objects import Json
 LUA_MODULES = ("lupa.luajit21", "lupa.lua51")
 """Lua libraries by preference.
 
-LuaJIT has Lua 5.1 and `goto`, like the Lua of Argo CD (gopher-lua).
+LuaJIT has Lua 5.1 and `goto`, like the Lua of Argo CD (gopher-lua 1.1.2).
 """
 MIB = 1024 * 1024
 MAX_STEPS = 10_000_000

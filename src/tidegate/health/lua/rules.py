@@ -20,8 +20,8 @@ from tidegate.errors import Location
 from tidegate.health.argo.verdicts import has_hook_finalizer
 from tidegate.health.lua.messages import LuaRequest, encode_lua_request
 from tidegate.health.lua.patterns import compile_pattern, count_literal_characters, is_pattern
-from tidegate.model.k8s.json_fields import get_text, get_value
-from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.k8s.json_fields import get_value, object_kind
+from tidegate.model.k8s.objects import Json
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.requests import RunWorker
 
@@ -75,7 +75,7 @@ class LuaRules(msgspec.Struct, frozen=True):
             body
         ):
             return None
-        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        kind = object_kind(body)
         return self.find(kind.group, kind.name)
 
     def make_request(self, body: dict[str, Json], now: Ms) -> RunWorker | None:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from tidegate.documents import Document
 from tidegate.lint.context import LintContext, LintObject
-from tidegate.lint.names import join_limited
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
-from tidegate.lint.rules.ignored_annotations import WAVE
+from tidegate.lint.unit_positions import WAVE
+from tidegate.model.display import join_limited
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import FieldPath, JsonObject
 from tidegate.model.units.policy import Order
+from tidegate.model.units.rendering import Directory, ToolDetection
 from tidegate.model.units.semantics import ChildGates
-from tidegate.model.units.unit import UnitId
+from tidegate.model.units.unit import UnitId, UnitSource
 
 ARGO = "argoproj.io"
 HEALTH_SETTING = "resource.customizations.health.argoproj.io_Application"
 LEGACY_HEALTH_SETTING = "resource.customizations"
+TOOL_FILES = ("Chart.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization")
 MOVING_REVISIONS = ("", "HEAD", "main", "master", "develop", "trunk")
 APPLICATION_HEALTH_LUA = """resource.customizations.health.argoproj.io_Application: |
   hs = {status = "Progressing", message = ""}
@@ -304,17 +307,51 @@ def undeployed_application(context: LintContext) -> Iterator[Diagnostic]:
             folders.setdefault(_folder(unit.location.name), []).append(unit.parent)
     parent_ids = {child_unit.parent for child_unit in context.units.values()}
     for unit_id, unit in context.units.items():
-        if unit_id.kind != "Application" or unit.parent is not None or unit.location is None:
+        has_parent = unit.parent is not None and unit.parent.kind
+        if unit_id.kind != "Application" or has_parent or unit.location is None:
             continue
-        parents = folders.get(_folder(unit.location.name), [])
-        if parents and unit_id not in parent_ids:
-            unit_resource = context.unit_resources.get(unit_id)
-            yield Diagnostic(
-                message=f"`{unit_id}` is in a directory that `{parents[0]}` applies, but"
-                f" `{parents[0]}` does not include it",
-                at=FieldRef(unit_resource) if unit_resource is not None else unit.location,
-                semantics=("argocd",),
-            )
+        folder = _folder(unit.location.name)
+        parents = folders.get(folder, [])
+        above, parent_above = _parent_above(context, folder, folders)
+        if not (parents or above) or unit_id in parent_ids:
+            continue
+        message = (
+            f"`{unit_id}` is in a directory that `{parents[0]}` applies, but `{parents[0]}` does"
+            " not include it"
+            if parents
+            else f"`{unit_id}` is below `{above}`, but `{parent_above}` does not include"
+            " subdirectories"
+        )
+        unit_resource = context.unit_resources.get(unit_id)
+        yield Diagnostic(
+            message=message,
+            at=FieldRef(unit_resource) if unit_resource is not None else unit.location,
+            fix="" if parents else f"set `directory.recurse: true` in `{parent_above}`, or move it",
+            semantics=("argocd",),
+        )
+
+
+def _parent_above(
+    context: LintContext, folder: str, folders: dict[str, list[UnitId]]
+) -> tuple[str, UnitId | None]:
+    """Return the closest directory above that an Application applies without subdirectories."""
+    while folder := _folder(folder):
+        for parent in folders.get(folder, ()):
+            sources = context.units[parent].sources if parent in context.units else ()
+            if any(_reads_one_directory(context, source, folder) for source in sources):
+                return folder, parent
+    return "", None
+
+
+def _reads_one_directory(context: LintContext, source: UnitSource, folder: str) -> bool:
+    """Return whether a source is the manifests of this directory alone."""
+    request = source.request
+    if posixpath.normpath(source.path or ".") != folder:
+        return False
+    if isinstance(request, Directory):
+        return not request.recurse
+    is_tool = any(f"{folder}/{name}" in context.files for name in TOOL_FILES)
+    return isinstance(request, ToolDetection) and not is_tool
 
 
 def _folder(path: str) -> str:
@@ -358,33 +395,34 @@ def _argo_objects(context: LintContext) -> Iterator[Document]:
     "`directory` disables Helm and Kustomize",
     Severity.WARNING,
     why=(
-        "a source with `directory`, even an empty one, is a plain directory for Argo CD, so Argo CD"
-        " runs neither Helm nor Kustomize"
+        "a source whose `directory` sets anything is a plain directory for Argo CD, so Argo CD runs"
+        " neither Helm nor Kustomize"
     ),
     fix="remove `directory` from the source",
 )
 def directory_changes_tool(context: LintContext) -> Iterator[Diagnostic]:
     """Yield sources with `directory` whose directory contains a chart or a kustomization.
 
-    Argo CD v3.5.1, pkg/apis/application/v1alpha1/types.go (`ExplicitType`).
+    Argo CD v3.5.1, pkg/apis/application/v1alpha1/types.go (`ExplicitType`). Where Argo CD erases
+    an empty block (util/argo/argo.go, `NormalizeSource`), the unit has no request for it.
     """
-    for document in _argo_objects(context):
+    for unit_id, document in context.unit_resources.items():
+        unit = context.units.get(unit_id)
+        if unit is None or unit_id.kind != "Application":
+            continue
+        plain_folders = {
+            source.path for source in unit.sources if isinstance(source.request, Directory)
+        }
         for path, source in _sources(document):
-            folder = get_text(source, "path").strip("/").removeprefix("./")
-            directory = get_value(source, "directory")
-            if not isinstance(directory, dict) or any(
-                key in source for key in ("helm", "kustomize")
-            ):
+            folder = posixpath.normpath(get_text(source, "path").strip("/") or ".")
+            if "directory" not in source or folder not in plain_folders:
                 continue
-            base = "" if folder in {"", "."} else f"{folder}/"
-            tool_files = ("Chart.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization")
-            existing = [
-                tool_file for tool_file in tool_files if f"{base}{tool_file}" in context.files
-            ]
+            base = "" if folder == "." else f"{folder}/"
+            existing = [name for name in TOOL_FILES if f"{base}{name}" in context.files]
             if existing:
                 yield Diagnostic(
-                    message=f"`{folder or '.'}` contains {existing[0]}, but `directory` makes Argo"
-                    " CD read plain files",
+                    message=f"`{folder}` contains {existing[0]}, but `directory` makes Argo CD"
+                    " read plain files",
                     at=FieldRef(document, (*path, "directory")),
                     semantics=("argocd",),
                 )

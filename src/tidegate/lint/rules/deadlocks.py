@@ -9,6 +9,7 @@ from tidegate.lint.dependencies import UnmetRequirement, dependency_index
 from tidegate.lint.names import object_name, step_name, step_name_in_unit
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.flux_references import build_data_deadlocks, unit_waits_for
+from tidegate.lint.unit_needs import find_unit_needs
 from tidegate.model.finding import Severity
 from tidegate.model.operators.rows import Effect, RequiredState
 from tidegate.model.plans.graph import EdgeKind
@@ -48,8 +49,17 @@ def _rule_for(unmet: UnmetRequirement) -> str:
 
 def deadlocks(context: LintContext, code: str) -> Iterator[Diagnostic]:
     for unmet in dependency_index(context).deadlocks:
-        if _rule_for(unmet) == code:
+        if _rule_for(unmet) == code and not _involves_implicit_unit(context, unmet):
             yield _deadlock_diagnostic(context, unmet)
+
+
+def _involves_implicit_unit(context: LintContext, unmet: UnmetRequirement) -> bool:
+    """Return whether a parent that no file defines is part of the deadlock."""
+    objects = (unmet.dependent, unmet.provider)
+    if any(lint_object is not None and lint_object.unit.is_implicit for lint_object in objects):
+        return unmet.provider is None or unmet.provider.unit.id != unmet.dependent.unit.id
+    implicit = [f"`{unit.id}`" for unit in context.units.values() if unit.is_implicit]
+    return any(name in link for name in implicit for link in unmet.chain)
 
 
 def _deadlock_diagnostic(context: LintContext, unmet: UnmetRequirement) -> Diagnostic:
@@ -76,7 +86,14 @@ def _deadlock_diagnostic(context: LintContext, unmet: UnmetRequirement) -> Diagn
         severity=Severity.WARNING if unmet.depends_on_timing else Severity.ERROR,
         fix=_suggest_fix(unmet, step_text=step_name(step)),
         semantics=(obj.unit.policy.semantics.name,),
+        cause=_late_provider(unmet),
     )
+
+
+def _late_provider(unmet: UnmetRequirement) -> str:
+    """Return what is deployed too late, which may be the cause of several diagnostics."""
+    provider = unmet.provider
+    return f"{provider.unit.id} {provider.ref}" if provider is not None else ""
 
 
 def _sequence(context: LintContext, unmet: UnmetRequirement) -> Iterator[str]:
@@ -207,7 +224,8 @@ def deadlock(context: LintContext) -> Iterator[Diagnostic]:
 def store_before_provider(context: LintContext) -> Iterator[Diagnostic]:
     yield from deadlocks(context, "ORD042")
     for unmet in dependency_index(context).inversions:
-        if unmet.dependent.is_kind("external-secrets.io", *SECRET_STORE_KINDS):
+        is_one_unit = unmet.provider is None or unmet.provider.unit.id == unmet.dependent.unit.id
+        if is_one_unit and unmet.dependent.is_kind("external-secrets.io", *SECRET_STORE_KINDS):
             yield _inversion_diagnostic(context, unmet, Severity.WARNING)
 
 
@@ -220,11 +238,14 @@ def store_before_provider(context: LintContext) -> Iterator[Diagnostic]:
 )
 def consumer_before_producer(context: LintContext) -> Iterator[Diagnostic]:
     targets = [
-        diagnostic.at
-        for diagnostic in build_data_deadlocks(context)
-        if isinstance(diagnostic.at, FieldRef)
+        *(
+            diagnostic.at
+            for diagnostic in build_data_deadlocks(context)
+            if isinstance(diagnostic.at, FieldRef)
+        ),
+        *(need.at for needs in find_unit_needs(context).values() for need in needs),
     ]
-    reported = [(target.document.location, target.path) for target in targets]
+    reported = {(target.document.location, target.path) for target in targets}
     for unmet in dependency_index(context).inversions:
         is_reported = (unmet.dependent.document.location, unmet.edge.field) in reported
         is_reported = is_reported or unit_waits_for(context, unmet.dependent, unmet.provider)
@@ -270,4 +291,5 @@ def _inversion_diagnostic(
         sequence=sequence,
         severity=severity,
         semantics=(obj.unit.policy.semantics.name,),
+        cause=_late_provider(unmet),
     )

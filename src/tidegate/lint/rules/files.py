@@ -8,25 +8,36 @@ from collections.abc import Iterator
 
 from tidegate.documents import Document
 from tidegate.lint.context import LintContext, LintFile, LintObject
-from tidegate.lint.names import join_limited, object_name
+from tidegate.lint.names import object_name
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
-from tidegate.lint.rules.ignored_annotations import WAVE
+from tidegate.lint.unit_positions import WAVE
+from tidegate.model.display import join_limited
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text, get_value
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.plans.plan import ItemAction
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.model.units.unit import UnitId
+from tidegate.model.units.chart_request import ChartRequest
+from tidegate.model.units.rendering import ArgoDetails, ToolDetection
+from tidegate.model.units.unit import Unit, UnitId
 
 OVERLAY_KINDS = frozenset({"Kustomization", "Component"})
 UNIT_GROUPS = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
 _REMOTE = lazy_regex(r"://|^git@|^[\w-]+(?:\.[\w-]+)+/|\?ref=|^github\.com")
 _SCP = lazy_regex(r"^[\w.-]+@[\w.-]+:")
+_WAVE_KEY = lazy_regex(r"(?i)(?:argo(?:cd)?)?[-_]?sync[-_]?waves?")
+_WAVE = lazy_regex(r"-?[0-9]{1,6}")
 PLACEHOLDER = lazy_regex(
     r"^(?:$|\$\{.*\}|\$\(.*\)|<.*>|\{\{.*\}\}|ENC\[.*|AQ==|x{3,}|\*+|.*(?:change[-_ ]?me|replace"
     r"[-_ ]?me|placeholder|example|dummy|todo|your[-_ ]).*)$",
     re.IGNORECASE | re.DOTALL,
 )
+PUBLIC_KEY_NAME = lazy_regex(
+    r"(?:^|[_.-])(?:region|host|hostname|endpoint|level|log_level|insecure|port|bucket|domain|tz"
+    r"|timezone|enabled|user|username)$",
+    re.IGNORECASE,
+)
+"""Names of keys whose values are no secrets."""
 PUBLIC_KEYS = frozenset({"url", "type", "name", "project", "server", "username", "enableOCI"})
 """Keys of Argo CD Secrets that are not secret."""
 
@@ -143,7 +154,7 @@ def octal_phase(context: LintContext) -> Iterator[Diagnostic]:
 @rule(
     "ORD030",
     "Two units manage the same object",
-    Severity.WARNING,
+    Severity.ERROR,
     why=(
         "each unit overwrites the changes of the other one; if one unit prunes the object, the"
         " other one loses it"
@@ -174,6 +185,7 @@ def two_owners(context: LintContext) -> Iterator[Diagnostic]:
             at=FieldRef(others[-1].document),
             related=(FieldRef(first.document),),
             severity=severity,
+            cause=" ".join(sorted(map(str, owners))),
         )
 
 
@@ -193,7 +205,8 @@ def _is_owned(obj: LintObject) -> bool:
     is_unit_resource = kind.group in UNIT_GROUPS
     is_definition = kind.name == "CustomResourceDefinition"
     is_applied = obj.manifest.action is ItemAction.APPLY and obj.manifest.hook_policies is None
-    return is_applied and not is_unit_resource and not is_definition
+    is_certain = not obj.unit.is_implicit
+    return is_applied and is_certain and not is_unit_resource and not is_definition
 
 
 @rule(
@@ -240,7 +253,7 @@ def _plain_keys(obj: LintObject) -> Iterator[tuple[str, str]]:
     for field in ("stringData", "data"):
         for key, value in get_mapping(obj.body, field).items():
             decoded = _decode(value) if field == "data" else str(value or "")
-            if not PLACEHOLDER.match(decoded.strip()):
+            if not PLACEHOLDER.match(decoded.strip()) and not PUBLIC_KEY_NAME.search(key):
                 yield field, key
 
 
@@ -269,18 +282,65 @@ def unrendered_waves(context: LintContext) -> Iterator[Diagnostic]:
             charts.setdefault(folder.removeprefix("/"), []).append(lint_object)
     for file in context.value_files:
         objects = charts.get(posixpath.dirname(file.name), [])
-        if not objects or any(
-            WAVE in get_mapping(lint_object.body, "metadata", "annotations")
+        rendered = {
+            str(waves[WAVE])
             for lint_object in objects
-        ):
+            if WAVE in (waves := get_mapping(lint_object.body, "metadata", "annotations"))
+        }
+        if rendered and not any(_has_own_values(lint_object.unit) for lint_object in objects):
+            yield from _unrendered_entries(file, rendered)
+        elif objects and not rendered:
+            yield from _wave_values(file)
+
+
+def _has_own_values(unit: Unit) -> bool:
+    """Return whether a unit may override the values of its chart."""
+    for source in unit.sources:
+        request, details = source.request, source.details
+        chart = request.chart if isinstance(request, ToolDetection) else request
+        if isinstance(chart, ChartRequest) and chart.values:
+            return True
+        if not isinstance(details, ArgoDetails) or details.value_files or details.parameters:
+            return details is not None
+        if details.values_text or details.file_parameters:
+            return True
+    return False
+
+
+def _unrendered_entries(file: LintFile, rendered: set[str]) -> Iterator[Diagnostic]:
+    """Yield the waves of single objects that no object has, in a chart that renders others."""
+    for document in file.documents:
+        for path, wave in _wave_entries(document.body, ()):
+            if wave not in rendered:
+                name = ".".join(map(str, path))
+                yield Diagnostic(
+                    message=f"`{name}: {wave}` in `{file.name}` is not rendered: no object of the"
+                    " chart is in this wave",
+                    at=FieldRef(document, path),
+                )
+
+
+def _wave_entries(values: Json, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
+    """Yield each wave in values, except those of parts that are disabled and wave 0."""
+    if not isinstance(values, dict) or values.get("enabled") is False:
+        return
+    for key, value in values.items():
+        if _WAVE_KEY.fullmatch(key) is None:
+            yield from _wave_entries(value, (*path, key))
             continue
-        yield from _wave_values(file)
+        entries = value if isinstance(value, dict) else {"": value}
+        if entries.get("enabled") is False:
+            continue
+        for name, entry in entries.items():
+            is_number = isinstance(entry, int | str) and not isinstance(entry, bool)
+            if is_number and _WAVE.fullmatch(str(entry)) and int(str(entry)):
+                yield (*path, key, name) if name else (*path, key), str(entry)
 
 
 def _wave_values(file: LintFile) -> Iterator[Diagnostic]:
     for document in file.documents:
         for key, value in document.body.items():
-            is_wave = re.fullmatch(r"(?i)(?:argo(?:cd)?)?[-_]?sync[-_]?waves?", key) is not None
+            is_wave = _WAVE_KEY.fullmatch(key) is not None
             is_enabled = get_value(value, "enabled") if isinstance(value, dict) else None
             if is_wave and value not in ({}, None) and is_enabled is not False:
                 yield Diagnostic(

@@ -7,33 +7,39 @@ from collections.abc import Iterator
 
 from tidegate.documents import Document
 from tidegate.lint.context import LintContext, LintObject
-from tidegate.lint.names import join_limited, object_name
+from tidegate.lint.names import object_name
 from tidegate.lint.pods import LONG_RUNNING_KINDS, containers, ready_window
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
+from tidegate.model.display import join_limited
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
-from tidegate.model.times import SECOND, Ms, format_duration, parse_duration
+from tidegate.model.k8s.objects import versionless_key
+from tidegate.model.times import MINUTE, SECOND, Ms, format_duration, parse_optional_duration
 from tidegate.model.units.policy import GateScope, Tracking
 from tidegate.model.units.rendering import ArgoPlugin
 from tidegate.model.units.unit import Unit
 
 KUSTOMIZATION, HELM_RELEASE = "Kustomization", "HelmRelease"
 PRUNE_ANNOTATION = "kustomize.toolkit.fluxcd.io/prune"
+SOURCE_GROUP = "source.toolkit.fluxcd.io"
 KINDS_WITH_READINESS = frozenset(
     {*LONG_RUNNING_KINDS, "Job", "Pod", "HelmRelease", "Kustomization"}
 )
 HELM_ACTIONS = ("install", "upgrade")
-MIN_TIMEOUT = Ms(30 * SECOND)
-"""Minimum timeout of a Kustomization; a shorter `spec.timeout` has no effect.
-
-kustomize-controller v1.9.4, api/v1/kustomization_types.go (`GetTimeout`).
-"""
+HELM_TIMEOUT = Ms(5 * MINUTE)
 
 
 def _becomes_ready_later(obj: LintObject, context: LintContext) -> bool:
-    """Return whether an object is not ready as soon as it is applied."""
+    """Return whether an object becomes ready after it is applied, and `wait` would see it.
+
+    Flux waits for the source of a unit by itself, wherever the source is deployed.
+    """
+    if obj.ref.kind.group == SOURCE_GROUP:
+        return False
     row = context.catalog.find_row(obj.ref.kind)
-    return obj.ref.kind.name in KINDS_WITH_READINESS or bool(row and row.ready_when)
+    return obj.ref.kind.name in KINDS_WITH_READINESS or (
+        row is not None and row.is_ready_in_kstatus
+    )
 
 
 @rule(
@@ -90,6 +96,7 @@ def _without_wait(
         ),
         fix=fix,
         semantics=("flux",),
+        cause=str(required_unit.id),
     )
 
 
@@ -148,13 +155,15 @@ def short_timeout(context: LintContext) -> Iterator[Diagnostic]:
     for unit, unit_resource in context.unit_resources.items():
         if unit.kind not in {KUSTOMIZATION, HELM_RELEASE} or unit not in context.order.units:
             continue
-        timeout = _parse_optional_duration(get_text(unit_resource.body, "spec", "timeout"))
-        if timeout is None or context.units[unit].policy.gates is GateScope.NONE:
+        policy = context.units[unit].policy
+        timeout = _release_timeout(unit_resource) if unit.kind == HELM_RELEASE else policy.timeout
+        if not timeout or policy.gates is GateScope.NONE:
             continue
-        timeout = max(timeout, MIN_TIMEOUT) if unit.kind == KUSTOMIZATION else timeout
+        gating = {versionless_key(ref) for ref in policy.gating_refs}
         windows = {
             Ms(ready_window(container) * SECOND): obj
             for obj in context.by_unit.get(unit, ())
+            if policy.gates is GateScope.ALL or versionless_key(obj.ref) in gating
             for _, container in containers(obj, "containers")
         }
         longest = max(windows, default=Ms(0))
@@ -164,16 +173,26 @@ def short_timeout(context: LintContext) -> Iterator[Diagnostic]:
                     f"`{unit}` has a timeout of {format_duration(timeout)}, but the probes of"
                     f" {object_name(windows[longest].ref)} allow {format_duration(longest)}"
                 ),
-                at=FieldRef(unit_resource, ("spec", "timeout")),
+                at=_timeout_field(unit_resource),
                 semantics=("flux",),
             )
 
 
-def _parse_optional_duration(value: str) -> Ms | None:
-    try:
-        return parse_duration(value) if value else None
-    except ValueError:
-        return None
+def _timeout_field(unit_resource: Document) -> FieldRef:
+    """Return the field that sets the timeout; without one, Flux derives it from `interval`."""
+    has_timeout = get_value(unit_resource.body, "spec", "timeout") is not None
+    return FieldRef(unit_resource, ("spec", "timeout" if has_timeout else "interval"))
+
+
+def _release_timeout(unit_resource: Document) -> Ms:
+    """Return the shortest timeout of the actions of a HelmRelease.
+
+    helm-controller v1.6.4, api/v2/helmrelease_types.go (`GetTimeout`): 5 minutes by default.
+    """
+    spec = get_mapping(unit_resource.body, "spec")
+    common = parse_optional_duration(get_text(spec, "timeout")) or HELM_TIMEOUT
+    actions = (parse_optional_duration(get_text(spec, name, "timeout")) for name in HELM_ACTIONS)
+    return min(action or common for action in actions)
 
 
 @rule(

@@ -7,29 +7,25 @@ from collections.abc import Iterator
 from tidegate.documents import Document
 from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.names import object_name
+from tidegate.lint.outside import outside_sources
 from tidegate.lint.rule import Diagnostic, FieldRef
+from tidegate.lint.unit_needs import BUILD_DATA_PATHS
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import FieldPath, Kind, Ref
-from tidegate.model.text.suggest import closest_match
+from tidegate.model.text.suggest import find_misspelled
 from tidegate.model.units.policy import GateScope
 from tidegate.model.units.unit import UnitId
 
-BUILD_DATA_PATHS = {
-    "Kustomization": ("spec", "postBuild", "substituteFrom"),
-    "HelmRelease": ("spec", "valuesFrom"),
-}
-"""Fields with the ConfigMaps and Secrets that a unit needs for its build."""
 WAITS_UNTIL_TIMEOUT = "Flux waits for the object until the timeout, and the unit fails every time"
 
 
 def missing_health_check_targets(context: LintContext) -> Iterator[Diagnostic]:
     """Yield health checks of objects that no unit deploys.
 
-    The fix suggests an object with a similar name. Without one, the object may exist in the
-    cluster, or may be part of a unit whose objects are unknown.
+    The fix suggests an object with a similar name. Without one, it is a note if the object may be
+    part of what is unknown.
     """
-    are_all_known = context.units.keys() <= context.complete_units
     for unit, unit_resource in context.unit_resources.items():
         if unit not in context.units or context.units[unit].policy.gates is not GateScope.LISTED:
             continue
@@ -44,17 +40,20 @@ def missing_health_check_targets(context: LintContext) -> Iterator[Diagnostic]:
             if any(_is_same_object(ref, target) for ref in refs) or not target.name:
                 continue
             guess = _guess(target, refs)
-            if guess is None and not (are_all_known and refs):
-                continue
+            cluster = context.units[unit].destination.cluster
+            reason = outside_sources(context).reason(cluster, target, (context.units[unit],))
             yield Diagnostic(
                 message=f"`{unit}` waits for {object_name(target)}, which is not in this"
                 " repository",
                 at=FieldRef(unit_resource, ("spec", "healthChecks", at)),
-                severity=Severity.ERROR if guess else Severity.WARNING,
+                severity=(
+                    Severity.ERROR if guess else Severity.NOTE if reason else Severity.WARNING
+                ),
                 why=(
                     WAITS_UNTIL_TIMEOUT
                     if guess
-                    else f"unless the object already exists in the cluster, {WAITS_UNTIL_TIMEOUT}"
+                    else reason
+                    or f"unless the object already exists in the cluster, {WAITS_UNTIL_TIMEOUT}"
                 ),
                 fix=f"did you mean {object_name(guess)}?" if guess else "",
                 semantics=("flux",),
@@ -69,7 +68,7 @@ def missing_service_accounts(context: LintContext) -> Iterator[Diagnostic]:
         names = {ref.name for ref in refs if ref.namespace == unit.namespace}
         if unit.kind not in BUILD_DATA_PATHS or not account or account in names:
             continue
-        if closest := closest_match(account, names):
+        if closest := find_misspelled(account, names):
             yield Diagnostic(
                 message=(
                     f"`{unit}` uses ServiceAccount `{unit.namespace}/{account}`, which is not in"
@@ -163,6 +162,6 @@ def _guess(target: Ref, refs: list[Ref]) -> Ref | None:
     """Return the probable target: a similar name in the namespace, or the name in another one."""
     refs_by_name = {ref.name: ref for ref in refs if ref.namespace in {"", target.namespace}}
     namesakes = [ref for ref in refs if ref.name == target.name]
-    return refs_by_name.get(closest_match(target.name, refs_by_name)) or (
+    return refs_by_name.get(find_misspelled(target.name, refs_by_name)) or (
         namesakes[0] if len(namesakes) == 1 else None
     )

@@ -7,15 +7,17 @@ from itertools import pairwise
 
 from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.dependencies import DependencyIndex, dependency_index, is_required, needs_ready
-from tidegate.lint.names import join_limited, object_name, step_name
+from tidegate.lint.names import object_name, step_name
 from tidegate.lint.pods import claim_names
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
+from tidegate.lint.rules.flux_gates import gates_before_status
 from tidegate.lint.snippets import health_check_snippets
+from tidegate.model.display import join_limited
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import NO_STEP
-from tidegate.model.plans.plan import Step
+from tidegate.model.plans.plan import Step, step_items
 from tidegate.model.units.policy import Order
 from tidegate.model.units.unit import UnitId
 
@@ -90,7 +92,8 @@ def _blocks_later_steps(context: LintContext, obj: LintObject, step: Step) -> bo
     """Return whether a later step waits for the object."""
     semantics = obj.unit.policy.semantics
     is_gated = not step.is_last or semantics.gates_last
-    return is_gated and bool(context.order.outgoing.get(step.id)) and obj.manifest.is_gating
+    is_awaited = any(item.is_gating for item in step_items(step) if item.ref == obj.ref)
+    return is_gated and is_awaited and bool(context.order.outgoing.get(step.id))
 
 
 def _is_not_after(context: LintContext, obj: LintObject, step: Step) -> bool:
@@ -166,7 +169,7 @@ def _paused_object(obj: LintObject, step: Step, field: str) -> Diagnostic:
 
 @rule(
     "ORD010",
-    "Wave does not wait for a custom resource",
+    "Gate does not wait for a custom resource",
     Severity.WARNING,
     why=(
         "Argo CD has no health check for this kind, so the custom resource counts as healthy as"
@@ -175,6 +178,7 @@ def _paused_object(obj: LintObject, step: Step, field: str) -> Diagnostic:
     fix="add a health check for this kind to argocd-cm",
 )
 def gate_without_check(context: LintContext) -> Iterator[Diagnostic]:
+    yield from gates_before_status(context)
     index = dependency_index(context)
     consumers = _consumers(index)
     for node in context.graph.nodes:
@@ -227,6 +231,7 @@ def _missing_check(
         sequence=tuple(sequence),
         snippet=health_check_snippets(obj.ref.kind, row) if row else "",
         semantics=(obj.unit.policy.semantics.name,),
+        cause=f"{obj.ref.kind.group} {obj.ref.kind.name}",
     )
 
 
@@ -366,6 +371,7 @@ def _first_object(index: DependencyIndex, step: Step) -> LintObject | None:
 
 
 MAX_CHAIN_LENGTH = 12
+_Chain = tuple[UnitId, ...]
 
 
 @rule(
@@ -379,18 +385,38 @@ MAX_CHAIN_LENGTH = 12
     fix="make each unit depend only on the units that it needs",
 )
 def long_chain(context: LintContext) -> Iterator[Diagnostic]:
-    depth: dict[UnitId, int] = {}
+    """Yield the longest chain of units; a parent does not count, as its children are its parts."""
+    longest: dict[str, _Chain] = {}
     for step in context.order.plan.steps:
-        for edge in context.order.incoming.get(step.id, ()):
-            before = context.order.steps[edge.before].unit
-            length = depth.get(before, 0) + (before != step.unit and bool(step.unit.kind))
-            depth[step.unit] = max(length, depth.get(step.unit, 0))
-    depth_in_git = {
-        unit_id: number for unit_id, number in depth.items() if unit_id in context.unit_resources
-    }
-    last = max(depth_in_git, key=lambda candidate: depth_in_git[candidate], default=None)
-    if last is not None and depth_in_git[last] > MAX_CHAIN_LENGTH:
+        chains = [
+            _extend(longest[edge.before], step.unit, context)
+            for edge in context.order.incoming.get(step.id, ())
+            if edge.before in longest
+        ]
+        longest[step.id] = max(chains, key=len, default=(step.unit,))
+    chain = max(longest.values(), key=len, default=())
+    if len(chain) > MAX_CHAIN_LENGTH + 1 and chain[-1] in context.unit_resources:
         yield Diagnostic(
-            message=f"{depth_in_git[last]} units are deployed one after another before `{last}`",
-            at=FieldRef(context.unit_resources[last]),
+            message=f"{len(chain) - 1} units are deployed one after another before `{chain[-1]}`",
+            at=FieldRef(context.unit_resources[chain[-1]]),
+            sequence=tuple(
+                f"`{after}` starts after `{before}`" for before, after in pairwise(chain)
+            ),
         )
+
+
+def _extend(chain: _Chain, unit: UnitId, context: LintContext) -> _Chain:
+    """Return a chain with the unit of the next step. Steps of a parent are not links."""
+    last = chain[-1]
+    if unit in chain or unit in _ancestors(last, context):
+        return chain
+    return (*chain[:-1], unit) if last in _ancestors(unit, context) else (*chain, unit)
+
+
+def _ancestors(unit: UnitId, context: LintContext) -> Iterator[UnitId]:
+    seen: set[UnitId] = set()
+    parent = context.units[unit].parent if unit in context.units else None
+    while parent is not None and parent not in seen:
+        seen.add(parent)
+        yield parent
+        parent = context.units[parent].parent if parent in context.units else None

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 from tidegate.documents import Document
 from tidegate.lint.context import LintContext, LintObject
-from tidegate.lint.names import join_limited, object_name
+from tidegate.lint.names import object_name
 from tidegate.lint.pods import template_path
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
+from tidegate.lint.unit_positions import WAVE
+from tidegate.model.display import join_limited
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.policy import Order
 
-WAVE = "argocd.argoproj.io/sync-wave"
 _WAVE_TYPO = lazy_regex(r"(?:[a-z-]+\.)*argoproj\.io/(?:hook-)?(?:sync-?)?waves?", re.IGNORECASE)
 KAPP = ("kapp.k14s.io/change-group", "kapp.k14s.io/change-rule")
 CLI_UTILS = "config.kubernetes.io/depends-on"
@@ -120,6 +121,7 @@ def _waves_in_flux(objects: list[LintObject]) -> Iterator[Diagnostic]:
                 " `wait: true`, and add `dependsOn` to the other Kustomization"
             ),
             semantics=("flux",),
+            cause="waves in Flux",
         )
 
 
@@ -134,6 +136,7 @@ def _unsupported_annotations(
                 message=f"{ENGINE_NAMES.get(engine, engine)} ignores {origin} in `{obj.unit.id}`",
                 at=FieldRef(obj.document, ("metadata", "annotations", matches[0])),
                 semantics=(engine,),
+                cause=f"{engine} {origin}",
             )
             return
 
@@ -148,6 +151,7 @@ def _wave_on_template(document: Document, ref: Ref) -> Iterator[Diagnostic]:
             " waves",
             fix="use `strategy: {type: RollingSync}` and labels to order the Applications",
             semantics=("argocd",),
+            cause="wave in a template",
         )
 
 

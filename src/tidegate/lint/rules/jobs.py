@@ -16,9 +16,9 @@ from tidegate.lint.pods import (
 )
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.model.finding import Severity
-from tidegate.model.k8s.json_fields import get_int, get_mapping, get_value
-from tidegate.model.plans.plan import HookPolicy
-from tidegate.model.units.policy import Order
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text, get_value
+from tidegate.model.plans.plan import HookPolicy, Step
+from tidegate.model.units.policy import Order, Tracking
 
 OPTIONS = "argocd.argoproj.io/sync-options"
 MIN_TTL = 30
@@ -37,6 +37,7 @@ def fragile_job(context: LintContext) -> Iterator[Diagnostic]:
         if obj.unit.policy.order is Order.WAVES:
             yield from _replaced_without_force(obj)
             yield from _failed_hook_remains(obj)
+            yield from _immutable_template(obj, context)
         yield from _short_ttl(obj)
         yield from _with_injected_sidecar(obj, context)
 
@@ -56,6 +57,33 @@ def _replaced_without_force(obj: LintObject) -> Iterator[Diagnostic]:
             why="`Replace=true` sends the complete Job, but the pod template of a Job is immutable",
             fix="set `Replace=true,Force=true`, or make the Job a hook",
         )
+
+
+def _immutable_template(obj: LintObject, context: LintContext) -> Iterator[Diagnostic]:
+    """Yield a plain Job whose next image fails the sync: it is in Git and keeps its name.
+
+    A Job of a chart from elsewhere is not reported: its name may contain the version.
+    """
+    options, name = obj.manifest.options, get_text(obj.body, "metadata", "name")
+    is_recreated = obj.manifest.hook_policies is not None or options.replace or options.force
+    has_ttl = get_value(obj.body, "spec", "ttlSecondsAfterFinished") is not None
+    is_argo = obj.unit.policy.semantics.name == "argocd"
+    if is_recreated or has_ttl or not name or not is_argo:
+        return
+    if obj.document.location.name not in context.files:
+        return
+    runs_each_release = any(is_migration(container) for _, container in containers(obj))
+    yield Diagnostic(
+        message=f"the next change of {object_name(obj.ref)} fails the sync: the Job exists, and its"
+        " pod template is immutable",
+        at=FieldRef(obj.document),
+        severity=Severity.WARNING if runs_each_release else Severity.NOTE,
+        why="Argo CD applies the changed template to the finished Job, and the API server rejects"
+        " it",
+        fix="make the Job a Sync hook with the delete policy `BeforeHookCreation`, or set the sync"
+        " options `Replace=true,Force=true` on it",
+        semantics=("argocd",),
+    )
 
 
 def _failed_hook_remains(obj: LintObject) -> Iterator[Diagnostic]:
@@ -85,7 +113,11 @@ def _failed_hook_remains(obj: LintObject) -> Iterator[Diagnostic]:
 
 def _short_ttl(obj: LintObject) -> Iterator[Diagnostic]:
     ttl = get_value(obj.body, "spec", "ttlSecondsAfterFinished")
-    if not isinstance(ttl, int) or isinstance(ttl, bool) or ttl > MIN_TTL:
+    if not isinstance(ttl, int) or isinstance(ttl, bool):
+        return
+    if obj.unit.policy.tracking is Tracking.FLUX and obj.unit.id.kind == "Kustomization":
+        yield _recreated_by_flux(obj, ttl)
+    if ttl > MIN_TTL:
         return
     if obj.manifest.hook_policies is None and obj.unit.policy.semantics.name == "argocd":
         yield Diagnostic(
@@ -99,6 +131,20 @@ def _short_ttl(obj: LintObject) -> Iterator[Diagnostic]:
             fix="make the Job a hook, or remove `ttlSecondsAfterFinished`",
             semantics=("argocd",),
         )
+
+
+def _recreated_by_flux(obj: LintObject, ttl: int) -> Diagnostic:
+    return Diagnostic(
+        message=(
+            f"{object_name(obj.ref)} is deleted {ttl} s after it finishes, and Flux runs it again"
+            " at the next interval"
+        ),
+        at=FieldRef(obj.document, ("spec", "ttlSecondsAfterFinished")),
+        why="the Job is still in Git, so each reconciliation creates it if it is gone",
+        fix="remove `ttlSecondsAfterFinished`, or make it a CronJob if it should run again and"
+        " again",
+        semantics=("flux",),
+    )
 
 
 def _with_injected_sidecar(obj: LintObject, context: LintContext) -> Iterator[Diagnostic]:
@@ -126,7 +172,7 @@ def _with_injected_sidecar(obj: LintObject, context: LintContext) -> Iterator[Di
 
 @rule(
     "ORD020",
-    "Migration runs in parallel with its application",
+    "Migration runs in parallel with its application, or after it",
     Severity.WARNING,
     why="objects of one wave are applied together, so new pods can start before the migration ends",
     fix="move the migration to an earlier wave, or make it a PreSync or Sync hook",
@@ -144,6 +190,7 @@ def migration_parallel_to_app(context: LintContext) -> Iterator[Diagnostic]:
         step = context.step_for(job)
         if step is None or not any(is_migration(container) for _, container in containers(job)):
             continue
+        yield from _migration_after_app(context, job, step, by_step)
         images = images_in(job)
         parallel = [
             workload
@@ -177,6 +224,38 @@ def migration_parallel_to_app(context: LintContext) -> Iterator[Diagnostic]:
                 ),
                 semantics=(job.unit.policy.semantics.name,),
             )
+
+
+def _migration_after_app(
+    context: LintContext, job: LintObject, step: Step, by_step: dict[str, list[LintObject]]
+) -> Iterator[Diagnostic]:
+    """Yield a migration in a later step of its unit than a workload with the same image."""
+    images = images_in(job)
+    earlier = (
+        (other_step, workload)
+        for other_step in context.order.by_unit.get(job.unit.id, ())
+        if context.order.is_after(step.id, other_step.id)
+        for workload in by_step.get(other_step.id, ())
+    )
+    for app_step, app in earlier:
+        waits = [*containers(app, "initContainers")]
+        if waits or not images & images_in(app) or job.document.location.name not in context.files:
+            continue
+        name = object_name(app.ref)
+        yield Diagnostic(
+            message=(
+                f"migration {object_name(job.ref)} in {step_name(step)} runs after {name} in"
+                f" {step_name(app_step)}"
+            ),
+            at=FieldRef(job.document),
+            related=(FieldRef(app.document),),
+            sequence=(
+                f"{step_name(app_step)} applies {name} with the new image",
+                f"its pods run with the old schema until {object_name(job.ref)} ends",
+            ),
+            semantics=(job.unit.policy.semantics.name,),
+        )
+        return
 
 
 def _replicas_migrate(obj: LintObject) -> Iterator[Diagnostic]:

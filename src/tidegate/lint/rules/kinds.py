@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.dependencies import DependencyIndex, dependency_index
-from tidegate.lint.names import join_limited, object_name, step_name_in_unit
+from tidegate.lint.names import object_name, step_name_in_unit
 from tidegate.lint.pods import LONG_RUNNING_KINDS
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.deadlocks import deadlocks
@@ -15,17 +15,15 @@ from tidegate.lint.rules.flux_references import (
     missing_health_check_targets,
     missing_service_accounts,
 )
-from tidegate.lint.rules.parallel_crds import parallel_definitions, parallel_definitions_by_name
+from tidegate.model.display import join_limited
 from tidegate.model.finding import Severity
-from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_int, get_text
 from tidegate.model.plans.graph import EdgeKind, GraphEdge, NodeKind
 from tidegate.model.units.policy import Tracking
 from tidegate.model.units.unit import UnitId
 
 SKIP_DRY_RUN_OPTION = "SkipDryRunOnMissingResource=true"
 CRD_KIND = "CustomResourceDefinition"
-CERT_MANAGER = "cert-manager"
-INJECT_CA_ANNOTATION = "cert-manager.io/inject-ca-from"
 
 
 @rule(
@@ -158,12 +156,13 @@ def _shortest_cycle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) -
     ),
 )
 def resource_before_crd(context: LintContext) -> Iterator[Diagnostic]:
-    yield from deadlocks(context, "ORD008")
-    yield from parallel_definitions(context)
-    yield from parallel_definitions_by_name(context)
+    diagnostics = [*deadlocks(context, "ORD008")]
+    yield from diagnostics
+    reported = {item.at.document.location for item in diagnostics if isinstance(item.at, FieldRef)}
     for objects in context.by_unit.values():
         if objects[0].unit.policy.tracking is Tracking.FLUX:
-            yield from _next_to_release(context, objects)
+            remaining = [obj for obj in objects if obj.document.location not in reported]
+            yield from _next_to_release(context, remaining)
 
 
 def _next_to_release(context: LintContext, objects: list[LintObject]) -> Iterator[Diagnostic]:
@@ -191,7 +190,7 @@ def _next_to_release(context: LintContext, objects: list[LintObject]) -> Iterato
                 definers.setdefault(crd.manifest.defined_kind, child)
     for obj in objects:
         kind = (obj.ref.kind.group, obj.ref.kind.name)
-        if kind in defined or obj.manifest.child_units:
+        if kind in defined or obj.manifest.child_units or context.is_in_helmfile(obj.ref.kind):
             continue
         source = definers.get(kind) or _by_chart(context, obj, child_units)
         if source is not None:
@@ -243,13 +242,14 @@ def _rejected_together(
             " and add `wait: true` to this one"
         ),
         semantics=("flux",),
+        cause=f"{unit} {child}",
     )
 
 
 @rule(
     "ORD009",
     "Dry run fails because the CRD does not exist yet",
-    Severity.ERROR,
+    Severity.WARNING,
     why=(
         "Argo CD runs a dry run of all objects before it applies the first one; the dry run fails"
         " for a kind that is not served, so Argo CD applies nothing"
@@ -290,7 +290,6 @@ def unserved_kind(context: LintContext) -> Iterator[Diagnostic]:
                     ),
                     f"the sync fails before Argo CD applies {object_name(operator.ref)}",
                 ),
-                severity=Severity.WARNING,
                 semantics=("argocd",),
             )
 
@@ -349,56 +348,6 @@ def bundled_crds(context: LintContext) -> Iterator[Diagnostic]:
             )
 
 
-@rule(
-    "ORD043",
-    "Webhook is deployed before cert-manager",
-    Severity.WARNING,
-    why=(
-        "until cert-manager issues the certificate, the webhook cannot start and the API server"
-        " does not trust it"
-    ),
-    fix="deploy cert-manager first, and wait for its webhook",
-)
-def operator_before_certificates(context: LintContext) -> Iterator[Diagnostic]:
-    index = dependency_index(context)
-    for edge in context.graph.edges:
-        obj, provider = index.objects.get(edge.after), index.objects.get(edge.before)
-        if edge.kind is not EdgeKind.OPERATOR or obj is None or provider is None:
-            continue
-        if not obj.is_kind("cert-manager.io", "Certificate"):
-            continue
-        certificate_step, provider_step = context.step_for(obj), context.step_for(provider)
-        if certificate_step is None or provider_step is None or obj.unit.id == provider.unit.id:
-            continue
-        webhooks = [
-            lint_object
-            for lint_object in context.by_unit[obj.unit.id]
-            if _needs_certificate(lint_object)
-        ]
-        if webhooks and not context.order.is_after(certificate_step.id, provider_step.id):
-            yield Diagnostic(
-                message=(
-                    f"`{obj.unit.id}` has a webhook with {object_name(obj.ref)}, but does not wait"
-                    f" for `{provider.unit.id}`"
-                ),
-                at=FieldRef(obj.document),
-                related=(FieldRef(webhooks[0].document), FieldRef(provider.document)),
-                sequence=(
-                    (f"{step_name_in_unit(obj, certificate_step)} applies {object_name(obj.ref)}"),
-                    (f"`{provider.unit.id}`, which issues the certificate, may be deployed later"),
-                    (
-                        f"until then {object_name(webhooks[0].ref)} has no CA bundle, so calls to"
-                        " the webhook fail"
-                    ),
-                ),
-                severity=(
-                    Severity.NOTE
-                    if not context.order.is_after(provider_step.id, certificate_step.id)
-                    else Severity.WARNING
-                ),
-            )
-
-
 def _start_together(context: LintContext, obj: LintObject, provider: LintObject) -> bool:
     """Return whether both start together, or one after the other without a gate between them."""
     object_step, provider_step = context.step_for(obj), context.step_for(provider)
@@ -406,14 +355,6 @@ def _start_together(context: LintContext, obj: LintObject, provider: LintObject)
         return False
     return object_step.id == provider_step.id or context.order.is_after(
         object_step.id, provider_step.id
-    )
-
-
-def _needs_certificate(obj: LintObject) -> bool:
-    object_annotations = get_mapping(obj.body, "metadata", "annotations")
-    return (
-        obj.ref.kind.group == "admissionregistration.k8s.io"
-        and INJECT_CA_ANNOTATION in object_annotations
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
-from tidegate.lint.context import LintContext
+from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.dependencies import DependencyIndex, dependency_index
 from tidegate.lint.names import object_name
+from tidegate.lint.outside import outside_sources
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
+from tidegate.lint.rules.skipped_crds import skipped_definitions
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.operators.rows import Effect
@@ -19,9 +20,9 @@ from tidegate.model.plans.graph import (
     UnmetDependency,
     UnmetDependencyType,
 )
+from tidegate.model.text.suggest import find_misspelled, suggest
 from tidegate.schema.builtin import served_kinds
 
-SIMILARITY_CUTOFF = 0.85
 SEPARATE_TYPES = frozenset(
     {
         UnmetDependencyType.DEFINITION,
@@ -31,7 +32,6 @@ SEPARATE_TYPES = frozenset(
     }
 )
 NAMING_EDGES = frozenset({EdgeKind.REFERENCE, EdgeKind.NAMESPACE})
-NO_DIGITS = str.maketrans("", "", "0123456789")
 PART_NAMES = {UnmetDependencyType.KEY: "key", UnmetDependencyType.PORT: "port"}
 
 
@@ -44,21 +44,21 @@ PART_NAMES = {UnmetDependencyType.KEY: "key", UnmetDependencyType.PORT: "port"}
 )
 def dangling_reference(context: LintContext) -> Iterator[Diagnostic]:
     index = dependency_index(context)
+    yield from skipped_definitions(context)
     for unmet_dependency in context.missing:
         if unmet_dependency.type in SEPARATE_TYPES or unmet_dependency.ref is None:
             continue
-        dependent = next(
-            (
-                candidate
-                for candidate in unmet_dependency.dependents
-                if _is_named_in_field(index, unmet_dependency, candidate)
-            ),
-            None,
-        )
-        if dependent is None:
+        dependents = [
+            candidate
+            for candidate in unmet_dependency.dependents
+            if _is_named_in_field(index, unmet_dependency, candidate)
+        ]
+        if not dependents:
             continue
-        build_diagnostics = _missing_part if unmet_dependency.type in PART_NAMES else _missing_name
-        yield from build_diagnostics(index, unmet_dependency, dependent, unmet_dependency.ref)
+        if unmet_dependency.type in PART_NAMES:
+            yield from _missing_part(index, unmet_dependency, dependents[0], unmet_dependency.ref)
+        else:
+            yield from _missing_name(index, unmet_dependency, dependents, unmet_dependency.ref)
 
 
 def _is_named_in_field(
@@ -89,61 +89,78 @@ def _missing_part(
 
 
 def _missing_name(
-    index: DependencyIndex, unmet_dependency: UnmetDependency, dependent: Dependent, ref: Ref
+    index: DependencyIndex, unmet: UnmetDependency, dependents: list[Dependent], ref: Ref
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if there is a similar object; other objects may exist in the cluster."""
-    obj = index.objects[dependent.node]
+    """Yield a diagnostic for each object that refers to a missing object.
+
+    Without a reason why the missing object may exist, it is a warning. A similar name is more
+    probable than most reasons.
+    """
+    sources = outside_sources(index.context)
+    units = [index.objects[dependent.node].unit for dependent in dependents]
+    reason = sources.reason(unmet.cluster, ref, units)
+    similar, elsewhere = _similar_names(index, unmet, dependents[0], ref)
+    guess = similar and not sources.mention(ref)
+    if guess:
+        fix = f"did you mean `{similar}`?"
+    elif elsewhere:
+        fix = f"create {object_name(ref)}, or copy {ref.kind.name} `{elsewhere}/{ref.name}`"
+    else:
+        fix = f"correct the name, or add {object_name(ref)}"
+    for dependent in (
+        dependents if unmet.type is not UnmetDependencyType.NAMESPACE else dependents[:1]
+    ):
+        obj = index.objects[dependent.node]
+        is_harmless = dependent.effect is Effect.NONE and ref.kind.name != "Service"
+        is_note = is_harmless or (not guess and (reason or elsewhere))
+        yield Diagnostic(
+            message=(
+                f"{object_name(obj.ref)} refers to {object_name(ref)}, which is not in this"
+                " repository"
+            ),
+            at=FieldRef(obj.document, dependent.field),
+            severity=Severity.NOTE if is_note else Severity.WARNING,
+            why="" if guess else reason or _without(obj, ref, dependent.effect),
+            fix=fix,
+            cause=f"{unmet.cluster} {ref}",
+        )
+
+
+def _without(obj: LintObject, ref: Ref, effect: Effect) -> str:
+    """Return what happens if a missing object is not created by other means."""
+    consequence = {
+        Effect.REJECTED: f"the API server rejects {object_name(obj.ref)} or its pods",
+        Effect.FAILS: f"{object_name(obj.ref)} fails",
+        Effect.NONE: f"{object_name(obj.ref)} has no effect",
+    }.get(effect, f"{object_name(obj.ref)} never becomes ready")
+    return f"unless {object_name(ref)} is created by other means, {consequence}"
+
+
+def _similar_names(
+    index: DependencyIndex, unmet: UnmetDependency, dependent: Dependent, ref: Ref
+) -> tuple[str, str]:
+    """Return a similar name in the namespace, and another namespace with an object of the name."""
     same_kind = [
         (namespace, existing_name)
         for cluster, group, kind, namespace, existing_name in index.context.provided
-        if (cluster, group, kind) == (unmet_dependency.cluster, ref.kind.group, ref.kind.name)
+        if (cluster, group, kind) == (unmet.cluster, ref.kind.group, ref.kind.name)
     ]
-    names_in_namespace = sorted(
-        {existing_name for at, existing_name in same_kind if at == ref.namespace or not at}
-    )
-    similar = [
-        similar_name
-        for similar_name in get_close_matches(
-            ref.name, names_in_namespace, cutoff=SIMILARITY_CUTOFF
-        )
-        if _differs(similar_name, ref)
-    ]
-    referenced = {
+    in_namespace = {name for at, name in same_kind if at == ref.namespace or not at}
+    referenced = (
         edge.required_object or index.graph.nodes[edge.before].ref
         for edge in _edges(index, dependent)
-    }
-    similar = [
-        similar_name
-        for similar_name in similar
-        if similar_name
-        not in {referenced_ref.name for referenced_ref in referenced if referenced_ref}
-    ]
+    )
+    similar = find_misspelled(
+        ref.name, in_namespace - {other.name for other in referenced if other}
+    )
     elsewhere = sorted(
         at for at, existing_name in same_kind if existing_name == ref.name and at != ref.namespace
     )
-    if not similar and not elsewhere:
-        return
-    yield Diagnostic(
-        message=(
-            f"{object_name(obj.ref)} refers to {object_name(ref)}, which is not in this repository"
-        ),
-        at=FieldRef(obj.document, dependent.field),
-        severity=Severity.WARNING if similar else Severity.NOTE,
-        fix=(
-            f"did you mean `{similar[0]}`?"
-            if similar
-            else f"create {object_name(ref)}, or copy {ref.kind.name} `{elsewhere[0]}/{ref.name}`"
-        ),
-    )
+    return similar, elsewhere[0] if elsewhere else ""
 
 
 def _edges(index: DependencyIndex, dependent: Dependent) -> Iterator[GraphEdge]:
     return (index.graph.edges[at] for at in index.graph.dependency_edges[dependent.node])
-
-
-def _differs(similar: str, ref: Ref) -> bool:
-    """Return whether two names differ in more than digits; numbered objects have similar names."""
-    return similar.translate(NO_DIGITS) != ref.name.translate(NO_DIGITS)
 
 
 @rule(
@@ -165,18 +182,18 @@ def unknown_kind(context: LintContext) -> Iterator[Diagnostic]:
         versions = sorted(
             known_kind.version for known_kind in served if _is_same_kind(known_kind, kind)
         )
-        matches = get_close_matches(kind.name, names[kind.group], n=1)
+        guess = suggest(kind.name, names[kind.group])
         group = f"{kind.group}/" if kind.group else ""
         fix = f"write `apiVersion: {group}{versions[-1]}`" if versions else ""
-        fix = fix or (f"did you mean `{matches[0]}`?" if matches else "")
         yield Diagnostic(
             message=(
                 f"{object_name(obj.ref)}: Kubernetes does not serve"
                 f" `{group}{kind.version} {kind.name}`"
             ),
             at=FieldRef(obj.document, ("apiVersion",) if versions else ("kind",)),
-            severity=Severity.ERROR if matches and not versions else Severity.WARNING,
-            fix=fix,
+            severity=Severity.ERROR if guess and not versions else Severity.WARNING,
+            fix=fix or guess,
+            cause=f"{kind.api_version} {kind.name}",
         )
 
 

@@ -6,7 +6,7 @@ would cost more than the walk.
 
 from __future__ import annotations
 
-from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.objects import Json, Kind, Ref
 
 EMPTY_MAPPING: dict[str, Json] = {}
 
@@ -57,3 +57,14 @@ def get_text(body: Json, *path: str, default: str = "") -> str:
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
     return body if isinstance(body, str) and body else default
+
+
+def object_kind(body: Json) -> Kind:
+    """Return the kind of an object, from its `apiVersion` and `kind`."""
+    return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+
+
+def object_ref(body: Json) -> Ref:
+    """Return the reference to an object, from its body."""
+    metadata = get_mapping(body, "metadata")
+    return Ref(object_kind(body), get_text(metadata, "namespace"), get_text(metadata, "name"))

@@ -46,6 +46,18 @@ class Ref(msgspec.Struct, frozen=True, order=True, gc=False):
     namespace: str
     name: str
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which a user may select the object; the last has all parts."""
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return (
+            self.name,
+            name,
+            f"{self.kind.name}/{self.name}",
+            f"{self.kind.name}/{name}",
+            str(self),
+        )
+
     def __str__(self) -> str:
         name = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"{self.kind.name} {name}"
@@ -85,6 +97,15 @@ class LiveObject(msgspec.Struct, frozen=True, gc=False):
     generation: int
     resource_version: str
     body: bytes
+
+
+def object_body(live: LiveObject) -> JsonObject:
+    """Return the body of a live object, with `apiVersion` and `kind`, which list items lack."""
+    body: JsonObject = msgspec.json.decode(live.body)
+    if "kind" not in body:
+        kind = live.ref.kind
+        return {"apiVersion": kind.api_version, "kind": kind.name, **body}
+    return body
 
 
 class Propagation(StrEnum):

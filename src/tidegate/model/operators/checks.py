@@ -45,7 +45,9 @@ def case_errors(cases: Iterable[HealthCase]) -> Iterator[str]:
         if (case.health is None) is not bool(case.first):
             yield "a case needs either `health` or `first`"
         yield from check_errors(case.when)
-        yield from _parse_errors(parse_path, case.among, *([case.tells] if case.tells else []))
+        yield from _parse_errors(
+            parse_path, case.among, *([case.message_from] if case.message_from else [])
+        )
         yield from case_errors(case.first)
 
 

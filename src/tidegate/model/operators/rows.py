@@ -62,8 +62,8 @@ class HealthCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     by: str = ""
     """The field by which the items are sorted."""
     reason: str = ""
-    says: str = ""
-    tells: str = ""
+    message: str = ""
+    message_from: str = ""
     final: bool = False
     starts: bool = False
     """Whether an object that is still starting can be in this state."""
@@ -202,6 +202,10 @@ class VerificationSource(StrEnum):
     """Not verified: from memory, or the behavior of most operators."""
 
 
+KSTATUS_CONDITIONS = frozenset({"Ready", "Reconciling", "Stalled"})
+"""The conditions that kstatus reads of kinds without a rule."""
+
+
 class KindRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Knowledge about kinds of one group that one operator serves in the same way."""
 
@@ -231,6 +235,15 @@ class KindRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The kinds without a status subresource."""
     plurals: dict[str, str] = {}
     """The plurals of kinds whose plural is irregular."""
+
+    @property
+    def is_ready_in_kstatus(self) -> bool:
+        """Whether kstatus sees when an object is ready. If not, it is Current at once.
+
+        Like `checkGenericProperties` and `checkReadyCondition` in `pkg/kstatus/status` of
+        fluxcd/cli-utils 1.2.3, which read no other conditions and no nested ones.
+        """
+        return any(check.condition in KSTATUS_CONDITIONS for check in self.ready_when)
 
 
 class Effect(StrEnum):

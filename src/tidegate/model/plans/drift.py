@@ -21,12 +21,12 @@ class ObjectDrift(msgspec.Struct, frozen=True, gc=False):
     removed: int = 0
 
 
-class Drift(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Drift(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """An object of a unit that no longer matches Git."""
 
     unit: UnitId
     ref: Ref
-    detected_at: Ms
+    detected_at: Ms = msgspec.field(name="at")
     """When the drift occurred, on the clock of the world."""
     message: str
     cluster: str = ""

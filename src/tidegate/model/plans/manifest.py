@@ -23,6 +23,10 @@ class Phase(StrEnum):
     SYNC_FAIL = "syncfail"
 
 
+PHASE_INDEXES: dict[str, int] = {phase: index for index, phase in enumerate(Phase)}
+"""The positions of the phases in their order."""
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """One desired object, with the phase and wave that its dialect assigns."""
 

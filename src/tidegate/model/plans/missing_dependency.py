@@ -89,7 +89,7 @@ def missing_title(dependency: MissingDependency) -> str:
     match dependency.type:
         case DependencyType.OPERATOR if ref.name:
             kinds = dict.fromkeys(kind.name for kind in dependency.kinds)
-            return f"{ref.name} ({join_limited(kinds, len(kinds), MAX_MISSING_NAMES)})"
+            return f"{ref.name} ({join_limited(kinds, MAX_MISSING_NAMES)})"
         case DependencyType.OPERATOR:
             return f"operator of {format_kind_title(ref.kind.group, ref.kind.name)}"
         case DependencyType.KIND:

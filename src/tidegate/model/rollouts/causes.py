@@ -77,7 +77,7 @@ def _pod_messages(pods: Sequence[PodFailure]) -> list[str]:
             )
     lines: list[str] = []
     for reason, names in pods_by_reason.items():
-        others = f" (and {count_noun(len(names) - 1, 'pod')} more)" if len(names) > 1 else ""
+        others = f" (and {count_noun(len(names) - 1, 'more pod')})" if len(names) > 1 else ""
         lines += [f"{names[0]}{others}: {reason[0] if reason else 'not ready'}", *reason[1:]]
     return lines
 

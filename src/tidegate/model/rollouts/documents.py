@@ -44,6 +44,36 @@ class ObjectIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         return Ref(Kind.of(self.api_version, self.kind), self.namespace, self.name)
 
 
+JsonDocument = dict[str, object]
+
+
+def struct_document(value: msgspec.Struct) -> JsonDocument:
+    """Return the JSON document of a value: units by id, objects by identity, without defaults.
+
+    The field `ref` becomes the identity of the document itself.
+    """
+    document: JsonDocument = {}
+    for field in msgspec.structs.fields(value):
+        content = getattr(value, field.name)
+        if field.name == "ref":
+            document |= msgspec.to_builtins(ObjectIdentity.from_ref(content))
+        elif content != field.default:
+            document[field.encode_name] = _json_value(content)
+    return document
+
+
+def _json_value(value: object) -> object:
+    match value:
+        case tuple():
+            return [_json_value(item) for item in value]
+        case UnitId():
+            return str(value)
+        case Ref():
+            return ObjectIdentity.from_ref(value)
+        case _:
+            return value
+
+
 class EventDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """JSON document of an event. Fields that do not apply are left out."""
 

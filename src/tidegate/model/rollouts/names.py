@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
-from tidegate.model.display import join_limited
-from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.graph import GraphStep
 from tidegate.model.plans.plan import Step
 from tidegate.model.rollouts.run import RunStep
@@ -22,16 +20,21 @@ PHASE_NAMES = {
 }
 
 
+def phase_title(*phases: str) -> str:
+    """Return the name of the first phase that Argo CD shows, or `Sync`."""
+    return next((PHASE_NAMES[phase] for phase in phases if PHASE_NAMES.get(phase)), "Sync")
+
+
 def step_name(step: Step | GraphStep | RunStep) -> str:
     """Return the name of a step without its unit: `wave -2`, `PreSync`, `PostSync wave 1`."""
-    name = step.stage or _wave_name(step.phase, step.wave)
+    name = step.stage or wave_name(step.phase, step.wave)
     return f"{name} part {step.part}" if step.part else name
 
 
 def step_name_from_id(step_id: str) -> str:
     """Return the name of a step from the end of its id: `sync/-2`."""
     phase, _, wave = step_id.partition("/")
-    return _wave_name(phase, int(wave)) if wave.removeprefix("-").isdecimal() else step_id
+    return wave_name(phase, int(wave)) if wave.removeprefix("-").isdecimal() else step_id
 
 
 def unit_name(unit: UnitId, cluster: str) -> str:
@@ -52,7 +55,8 @@ def relative_unit_name(viewer: UnitId, other: UnitId) -> str:
     return other.name if is_same_scope else str(other)
 
 
-def _wave_name(phase: str, wave: int) -> str:
+def wave_name(phase: str, wave: int) -> str:
+    """Return the name of a wave of a phase: `wave -2`, `PreSync`, `PostSync wave 1`."""
     name = PHASE_NAMES.get(phase, phase)
     if not name:
         return f"wave {wave}"
@@ -66,8 +70,3 @@ def shorten_unit_names(units: Iterable[str]) -> dict[str, str]:
         return {names[0]: ""}
     prefixes = {unit.rpartition("/")[0] for unit in names}
     return {unit: unit.rpartition("/")[2] if len(prefixes) == 1 else unit for unit in names}
-
-
-def join_refs(refs: Collection[Ref | UnitId], limit: int) -> str:
-    """Join objects by name up to a limit: `Secret a/b, ConfigMap a/c and 12 more`."""
-    return join_limited(map(str, refs), len(refs), limit)

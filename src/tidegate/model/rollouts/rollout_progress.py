@@ -37,7 +37,7 @@ OBJECT_RESULTS = frozenset(
 STEP_STATES = {f"step.{state}": state for state in StepState}
 _sanitize = lru_cache(maxsize=1_024)(sanitize)
 """Cached, because many objects wait for the same reason."""
-CONCURRENCY_LIMIT = "Slots"
+CONCURRENCY_LIMIT = "ConcurrencyLimit"
 """Reason of a step that waits until fewer units of its group are running."""
 MAX_LOG_LINES = 5
 WAIT_DETAILS = frozenset({EventType.GATE_EXPLAINED, EventType.LOG_LINE})

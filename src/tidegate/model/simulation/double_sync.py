@@ -9,11 +9,11 @@ from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
 
 
-class Resync(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Resync(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """A further sync of a unit, because its controller did not notice the previous one."""
 
     unit: UnitId
-    rollout_at: Ms
+    rollout_at: Ms = msgspec.field(name="stepAt")
     """When the unit was synced in the rollout."""
     at: Ms
     """When it is synced again."""

@@ -8,7 +8,7 @@ from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
 
 
-class RevisionSync(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RevisionSync(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """When a unit detected a new revision, and when it was synced to it."""
 
     unit: UnitId

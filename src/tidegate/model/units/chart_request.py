@@ -129,8 +129,8 @@ LOOKUP_NOT_FOUND = LookupResult(
 class ChartRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"):
     """A request to render one chart.
 
-    Dependencies that the chart lacks come from `fetched` or from its own source. The worker fetches
-    others where `repositories` allow it, and else reports them in a `DependencyError`.
+    Dependencies that are not in the chart come from `fetched` or from its own source. The worker
+    reports others in a `DependencyError`.
     """
 
     root: str = ""
@@ -159,7 +159,6 @@ class ChartRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="rel
     described: bool = False
     """Whether the result includes chart, notes and user values for the release record."""
     skip_schema: bool = False
-    repositories: tuple[str, ...] = ("https://", "oci://")
     fetched: tuple[FetchedChart, ...] = ()
     builds_dependencies: bool = True
     """Whether dependencies are resolved. If not, all must be in `charts`."""

@@ -100,6 +100,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
 
     If not, unconfirmed objects are skipped.
     """
+    rejects_shared: bool
+    """Whether a unit with an object that another unit also writes is rejected before it starts."""
     child_gates: ChildGates
     """Whether a unit waits for its child units."""
     retry: Retry
@@ -160,6 +162,7 @@ TIDEGATE = Semantics(
     stops_on_rejection=True,
     settles_before_failing=False,
     waits_for_confirmation=False,
+    rejects_shared=True,
     child_gates=ChildGates.ALWAYS,
     retry=Retry(limit=5, backoff=Ms(5 * SECOND), factor=2, backoff_limit=Ms(3 * MINUTE)),
 )
@@ -185,6 +188,7 @@ ARGOCD = Semantics(
     stops_on_rejection=False,
     settles_before_failing=True,
     waits_for_confirmation=True,
+    rejects_shared=False,
     child_gates=ChildGates.NEVER,
     self_heals=True,
     heal_backoff=Ms(2 * SECOND),
@@ -223,6 +227,7 @@ FLUX = Semantics(
     stops_on_rejection=True,
     settles_before_failing=False,
     waits_for_confirmation=False,
+    rejects_shared=False,
     child_gates=ChildGates.GATES,
     max_concurrent_units=4,
     retry=Retry(

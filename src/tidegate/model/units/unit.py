@@ -64,6 +64,11 @@ class UnitId(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True)
         """Kind, namespace and name, without the cluster."""
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which a user may select the unit; the last is unique."""
+        return (self.name, f"{self.namespace}/{self.name}", self.tracking_id, str(self))
+
     def __str__(self) -> str:
         """Format the identity for people, with its cluster if that has a name."""
         return (
@@ -190,3 +195,10 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     """Why its project forbids all syncs of it."""
     labels: tuple[tuple[str, str], ...] = ()
     """The labels of the unit resource."""
+    is_implicit: bool = False
+    """Whether no file defines it: it is assumed, as the parent of units that no unit deploys."""
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it is the PATH of the user, which no repository defines as a unit."""
+        return not self.id.kind and not self.is_implicit

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.views.coverage import Coverage
 
+INCOMPLETE_CODE = "units.incomplete"
 SEVERITY_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
@@ -48,6 +50,8 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
     """Number of findings that are in the baseline."""
     ignored_count: int = 0
     """Number of findings that are ignored with a reason."""
+    coverage: Coverage = Coverage()
+    """How much of the repository the findings rest on."""
     unchecked: tuple[UncheckedInput, ...] = ()
     assumed: tuple[AssumedDependency, ...] | None = None
     """Dependencies that an empty cluster lacks; None if not requested."""
@@ -59,11 +63,17 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
         """Findings by severity, those with an explanation first, then by location."""
         return sorted(self.findings, key=_sort_key)
 
-    @property
-    def has_errors(self) -> bool:
-        """Whether there are errors or, if requested, missing dependencies."""
+    def has_errors(self, *, allow_incomplete: bool = False) -> bool:
+        """Return whether there are errors or, if requested, missing dependencies.
+
+        With `allow_incomplete`, without the error that inputs could not be fetched.
+        """
         has_missing = any(not dependency.is_trust_root for dependency in self.assumed or ())
-        return has_missing or any(finding.severity is Severity.ERROR for finding in self.findings)
+        ignored = {INCOMPLETE_CODE} if allow_incomplete else set()
+        return has_missing or any(
+            finding.severity is Severity.ERROR and finding.code not in ignored
+            for finding in self.findings
+        )
 
     def count_severity(self, severity: Severity) -> int:
         return sum(finding.severity is severity for finding in self.findings)
@@ -79,14 +89,3 @@ def _sort_key(finding: Finding) -> tuple[int, bool, str, int, str, str]:
         finding.code,
         finding.message,
     )
-
-
-def unchecked_message(unchecked: Iterable[UncheckedInput]) -> str:
-    """Return how unchecked inputs limit the result; empty without any."""
-    count = len([*unchecked])
-    if not count:
-        return ""
-    inputs = (
-        "1 input is unavailable; its" if count == 1 else f"{count} inputs are unavailable; their"
-    )
-    return f"{inputs} objects are assumed to exist and were not checked"

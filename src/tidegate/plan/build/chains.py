@@ -131,9 +131,12 @@ def _bridge_edges(plan: Plan, remaining: dict[str, Step]) -> tuple[Edge, ...]:
 
     for step in plan.steps:
         if step.id not in remaining:
-            bridges[step.id] = [
-                upstream for edge in incoming.get(step.id, ()) for upstream in resolve(edge)
-            ]
+            # Without duplicates: the number of paths through removed steps may be exponential.
+            bridges[step.id] = list(
+                dict.fromkeys(
+                    upstream for edge in incoming.get(step.id, ()) for upstream in resolve(edge)
+                )
+            )
     bridged = (
         _with_new_reason(upstream, remaining) if upstream is not edge else edge
         for edge in plan.edges

@@ -11,10 +11,9 @@ from collections.abc import Callable, Hashable
 from itertools import groupby
 from typing import TypeVar
 
-from tidegate.model.plans.manifest import Manifest, Phase
+from tidegate.model.plans.manifest import PHASE_INDEXES, Manifest, Phase
 from tidegate.model.plans.plan import ItemAction
 
-PHASE_INDEXES = {phase: place for place, phase in enumerate(Phase)}
 KIND_ORDER = (  # noqa: SIM905 - thirty lines of one word each read worse
     "Namespace NetworkPolicy ResourceQuota LimitRange PodSecurityPolicy PodDisruptionBudget "
     "ServiceAccount Secret SecretList ConfigMap StorageClass PersistentVolume "
@@ -41,12 +40,9 @@ class StepGroup:
         written = (manifest for manifest in manifests if manifest.action is not ItemAction.SKIP)
         kinds = groupby(written, key=lambda manifest: manifest.ref.kind.name)
         self.batches = tuple(tuple(batch) for _, batch in kinds)
-
-    @property
-    def hook_event(self) -> str:
+        is_hook = any(manifest.hook_policies is not None for manifest in manifests)
+        self.hook_event = stage.partition("/")[0] if stage and is_hook else phase
         """The event that hooks run for. A hook runs once for each event."""
-        is_hook = any(manifest.hook_policies is not None for manifest in self.manifests)
-        return self.stage.partition("/")[0] if self.stage and is_hook else self.phase
 
     @property
     def runs_on_failure(self) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 
 from tidegate.model.k8s.helm_order import install_rank
 from tidegate.model.k8s.objects import Kind, Ref
-from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.manifest import PHASE_INDEXES, Phase
 from tidegate.model.plans.plan import (
     Edge,
     EdgeReason,
@@ -38,7 +38,6 @@ from tidegate.plan.build.gates import AWAIT_STAGE
 from tidegate.plan.build.releases import OBJECTS_STAGE
 from tidegate.plan.build.stages import STAGES, object_rank
 
-PHASE_INDEXES = {phase.value: place for place, phase in enumerate(Phase)}
 LAST_STAGE = STAGES[-1]
 Batch = tuple[PlanItem, ...]
 

@@ -8,7 +8,7 @@ chooses the text store. An entry that cannot be stored costs only time.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Protocol, TypeVar
 
@@ -39,7 +39,7 @@ class TextStore(Protocol):
 class _CachedDocument(msgspec.Struct, frozen=True, array_like=True):
     """A document as it is stored."""
 
-    body: dict[str, object]
+    body: Mapping[str, object]
     """The object."""
     location: Location
     """Where the object starts."""
@@ -92,7 +92,16 @@ class RenderCache:
         try:
             documents = tuple(documents)
             text = _encode(
-                [_CachedDocument(*msgspec.structs.astuple(document)) for document in documents]
+                [
+                    _CachedDocument(
+                        document.body,
+                        document.location,
+                        document.document_index,
+                        document.list_path,
+                        document.duplicates,
+                    )
+                    for document in documents
+                ]
             )
         except (OverflowError, UnicodeEncodeError):
             return  # a number or a character that msgpack cannot store

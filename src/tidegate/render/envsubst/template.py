@@ -11,8 +11,8 @@ contains the results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -21,6 +21,8 @@ from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.envsubst.pattern import trim_prefix, trim_suffix
 
 MAX_NESTING = 100
+MARKER_START, MARKER_END = "\ue000", "\ue001"
+"""Characters around the name of a variable whose value is unknown; no text uses them."""
 _DEFAULT_OPERATORS = "=-?+"
 _NUMBER = lazy_regex(rb"[+-]?[0-9]+")
 _INT64 = 2**63
@@ -86,6 +88,7 @@ class _Parser:
         Of an escape, the second character stays.
         """
         pieces = []
+        special = {"$", *stops, *(escape[0] for escape in escapes)}
         while (character := self._next()) and not self._starts_expansion():
             if self._text.startswith(escapes, self._position):
                 pieces.append(self._next(1))
@@ -93,9 +96,15 @@ class _Parser:
             elif character in stops:
                 break
             else:
-                pieces.append(character)
-                self._position += 1
+                start = self._position
+                self._position = self._find_next(special)
+                pieces.append(self._text[start : self._position])
         return "".join(pieces)
+
+    def _find_next(self, characters: Iterable[str]) -> int:
+        """Return the position after this one of any of the characters, or the end of the text."""
+        positions = (self._text.find(character, self._position + 1) for character in characters)
+        return min((at for at in positions if at >= 0), default=len(self._text))
 
     def _nested(self) -> Expansion:
         if self._depth >= MAX_NESTING:
@@ -181,20 +190,40 @@ class _Parser:
         return expansion
 
 
-def expand(text: str, variables: Mapping[str, str], *, strict: bool) -> bytes:
+def expand(
+    text: str,
+    variables: Mapping[str, str],
+    *,
+    strict: bool,
+    is_unknown: Callable[[str], bool] = lambda _name: False,
+) -> bytes:
     """Replace every expansion in a text. With `strict` a variable must be set or have a default.
+
+    A marker with the name of the variable replaces one whose value is unknown, unless it has a
+    default.
 
     Like `Execute` and `evalFunc` in `template.go` of fluxcd/pkg/envsubst 1.7.1.
     """
-    return b"".join(_evaluate(node, variables, strict=strict) for node in _Parser(text).parse())
+    unset = _UnsetVariables(is_unknown, is_error=strict)
+    return b"".join(_evaluate(node, variables, unset) for node in _Parser(text).parse())
 
 
-def _evaluate(node: Node, variables: Mapping[str, str], *, strict: bool) -> bytes:
+class _UnsetVariables(NamedTuple):
+    """What happens to the expansion of a variable without a value and without a default."""
+
+    is_unknown: Callable[[str], bool]
+    is_error: bool
+
+
+def _evaluate(node: Node, variables: Mapping[str, str], unset: _UnsetVariables) -> bytes:
     if isinstance(node, str):
         return node.encode()
+    is_unset = node.name not in variables and node.operator not in _OPERATORS_WITH_DEFAULT
+    if is_unset and unset.is_unknown(node.name):
+        return f"{MARKER_START}{node.name}{MARKER_END}".encode()
     # Arguments are evaluated first: a missing variable in an unused default is an error.
-    arguments = [_evaluate(argument, variables, strict=strict) for argument in node.arguments]
-    if strict and node.name not in variables and node.operator not in _OPERATORS_WITH_DEFAULT:
+    arguments = [_evaluate(argument, variables, unset) for argument in node.arguments]
+    if is_unset and unset.is_error:
         raise UnsetVariableError(node.name)
     value = variables.get(node.name, "").encode("utf-8", "surrogateescape")
     return _apply(node, value, arguments)

@@ -17,10 +17,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents.decoder import format_suggestion
 from tidegate.errors import ProcessError, RenderError, sanitize
 from tidegate.external.worker import Workers
 from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.text.suggest import suggest_one_of
 from tidegate.model.units.chart_request import GoTemplateRequest
 from tidegate.render.workers import WorkerError
 
@@ -140,7 +140,7 @@ async def _request(request: GoTemplateRequest, originals: Sequence[str], workers
 def _is_strict(options: Sequence[str]) -> bool:
     for option in options:
         if option != STRICT and option not in LENIENT:
-            hint = format_suggestion(option, (STRICT, *LENIENT))
+            hint = suggest_one_of(option, (STRICT, *LENIENT))
             raise _template_error(f"unknown template option `{sanitize(option)}`", hint)
     return bool(options) and options[-1] == STRICT
 

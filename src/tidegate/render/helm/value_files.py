@@ -24,6 +24,7 @@ import msgspec
 
 from tidegate.errors import Location, RenderError, sanitize
 from tidegate.files import PathEscapeError, normalize_path
+from tidegate.model.display import join_quoted
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import (
     FileParameter,
@@ -199,10 +200,10 @@ def _require_fetched(entries: Iterable[_ValueEntry], value_files: ValueFiles) ->
     )
     if not urls:
         return
-    more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
+    shown = join_quoted([redact_query(url) for url in urls], 1)
     error = RemoteValuesError(
         "render.helm.remote-values",
-        f"the values at `{redact_query(urls[0])}`{more} must be fetched first",
+        f"the values at {shown} must be fetched first",
         location=Location(redact_query(urls[0])),
         hint="allow network access, or store the values in a source",
     )

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Location, RenderError, sanitize
+from tidegate.errors import Location, RenderError
+from tidegate.model.display import join_quoted
 from tidegate.model.units.chart_request import ChartDependency
 from tidegate.render.workers import WorkerError
 
@@ -67,11 +68,9 @@ def dependency_error(
 ) -> DependencyError:
     """Return the error that names the charts to fetch."""
     missing = tuple(dependencies)
-    first = missing[0]
-    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     error = DependencyError(
         "render.helm.remote",
-        f"the chart needs `{sanitize(str(first))}`{more}, which must be fetched first",
+        f"the chart needs {join_quoted(missing, 1)}, which must be fetched first",
         location=location,
         hint="allow network access, or add the chart to `charts`",
     )

@@ -18,6 +18,7 @@ from tidegate.errors import Location, ProcessError, RenderError, TidegateError, 
 from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
+from tidegate.model.display import join_quoted
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.units.rendering import HelmOptions, Overlay
 from tidegate.render.kustomize import output
@@ -278,12 +279,10 @@ def _require_no_remotes(inputs: OverlayInputs) -> None:
     if not inputs.missing_remotes:
         return
     references = tuple(sorted(inputs.missing_remotes))
-    first = references[0]
-    more = f" and {len(references) - 1} more" if len(references) > 1 else ""
     error = RemoteError(
         "render.kustomize.remote",
-        f"the overlay needs `{sanitize(first)}`{more}, which must be fetched first",
-        location=inputs.missing_remotes[first],
+        f"the overlay needs {join_quoted(references, 1)}, which must be fetched first",
+        location=inputs.missing_remotes[references[0]],
     )
     error.references = references
     error.charts = inputs.remote_charts

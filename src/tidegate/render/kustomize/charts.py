@@ -155,7 +155,6 @@ def parse_helm_call(arguments: list[str], scratch: Path) -> HelmTemplateCall:
         kube_version=_last_value(options, "--kube-version") or DEFAULT_KUBE_VERSION,
         api_versions=tuple(options.get("--api-versions", ())),
         include_crds="--include-crds" in options,
-        repositories=(),
         builds_dependencies=False,
     )
     return HelmTemplateCall(release, "--no-hooks" not in options, "--skip-tests" not in options)

@@ -7,17 +7,24 @@ unknown message only the part before any quotation.
 from __future__ import annotations
 
 import posixpath
+import re
 
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.kustomize.collect import OverlayInputs
 
-_ID = r"(?P<kind>[^\s./]+)\.\S*?/(?P<name>[^\s/]+)\.(?:\[noNs\]|[^\s.'\";]+)"
+_ID = (
+    r"(?P<kind>[^\s./]+)\.(?P<version>[^\s./]*)\.(?P<group>\S*?)/(?P<name>[^\s/]+)"
+    r"\.(?P<namespace>\[noNs\]|[^\s.'\";]+)"
+)
 _DUPLICATE = lazy_regex(rf"may not add resource with an already registered id: {_ID}")
 _NO_TARGET = lazy_regex(rf"(?:no matches for Id|nothing selected by) {_ID}")
 _NOTHING_TO_MERGE = lazy_regex(
-    r'Kind:"(?P<kind>\w*)".*?Name:"(?P<name>[^"]*)".* does not exist; cannot merge or replace'
+    r'Group:"(?P<group>[^"]*)".*?Version:"(?P<version>\w*)".*?Kind:"(?P<kind>\w*)".*?'
+    r'Name:"(?P<name>[^"]*)", Namespace:"(?P<namespace>[^"]*)".*'
+    r" does not exist; cannot merge or replace"
 )
 _NO_OBJECT = lazy_regex(r"missing metadata\.name in object|missing Resource metadata")
 _NOT_YAML = lazy_regex(r"MalformedYAMLError: (?P<why>.*?) in File: (?P<file>.+)")
@@ -47,10 +54,7 @@ def kustomize_error(stderr: bytes, inputs: OverlayInputs) -> RenderError:
         hint = "give two resources of the overlay different names, or remove one"
         return RenderError("render.kustomize.duplicate", problem, location=location, hint=hint)
     if match := _NO_TARGET.search(text) or _NOTHING_TO_MERGE.search(text):
-        target = f"{match['kind']} `{sanitize(match['name'])}`"
-        problem = f"a patch, generator or replacement needs {target}, which does not exist"
-        hint = "compare kind, apiVersion, name and namespace with the resource"
-        return RenderError("render.kustomize.target", problem, location=location, hint=hint)
+        return _missing_target_error(match, location)
     if match := _NOT_YAML.search(text):
         syntax_location = _syntax_error_location(location, inputs)
         reason = _LINE.sub("", match["why"]) if syntax_location else match["why"]
@@ -64,6 +68,27 @@ def kustomize_error(stderr: bytes, inputs: OverlayInputs) -> RenderError:
         hint = "reference only files with objects, or remove this one"
         return RenderError("render.kustomize.resource", problem, location=location, hint=hint)
     return _rare_error(text, location)
+
+
+class MissingTargetError(RenderError):
+    """A patch, generator or replacement without the object that it changes."""
+
+    target: JsonObject
+    """The object, with nothing but its name."""
+
+
+def _missing_target_error(match: re.Match[str], location: Location) -> MissingTargetError:
+    target = f"{match['kind']} `{sanitize(match['name'])}`"
+    problem = f"a patch, generator or replacement needs {target}, which does not exist"
+    hint = "compare kind, apiVersion, name and namespace with the resource"
+    error = MissingTargetError("render.kustomize.target", problem, location=location, hint=hint)
+    group, namespace = match["group"].strip("[]"), match["namespace"].strip("[]")
+    group, version = ("" if group == "noGrp" else group), match["version"].strip("[]") or "v1"
+    metadata: JsonObject = {"name": match["name"]}
+    metadata |= {"namespace": namespace} if namespace not in {"", "noNs"} else {}
+    api_version = f"{group}/{version}" if group else version
+    error.target = {"apiVersion": api_version, "kind": match["kind"], "metadata": metadata}
+    return error
 
 
 def _rare_error(text: str, location: Location) -> RenderError:

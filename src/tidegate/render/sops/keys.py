@@ -12,8 +12,9 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from tidegate.documents import read_documents
-from tidegate.errors import DocumentError, Location, RenderError, sanitize
+from tidegate.errors import DocumentError, Location, RenderError
 from tidegate.files import read_regular_file
+from tidegate.model.display import join_limited, join_quoted
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.render.sops.metadata import Metadata
@@ -152,9 +153,8 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
 
 def _describe_searched(place: str, identities: tuple[SecretValue, ...]) -> str:
     """Return where keys were searched, and the recipients of the keys there."""
-    recipients = ", ".join(filter(None, map(_recipient, identities[:MAX_SHOWN_RECIPIENTS])))
-    more = len(identities) - MAX_SHOWN_RECIPIENTS
-    return f"{place}: {recipients or 'no key'}" + (f" and {more} more" if more > 0 else "")
+    recipients = [*filter(None, map(_recipient, identities))]
+    return f"{place}: {join_limited(recipients, MAX_SHOWN_RECIPIENTS) or 'no key'}"
 
 
 def _recipient(identity: SecretValue) -> str:
@@ -273,7 +273,7 @@ def no_key_error(
     metadata: Metadata, keys: Keys, location: Location, *, reason: str = ""
 ) -> RenderError:
     """Return the error for a file that no key decrypts."""
-    recipients = _join_recipients(metadata.all_recipients)
+    recipients = join_quoted(metadata.all_recipients, MAX_SHOWN_RECIPIENTS)
     has_wrong_key = bool(keys.identities or keys.pgp)
     reason_text = "no available key can decrypt it" if has_wrong_key else "no decryption key found"
     problem = f"{reason_text}; it is encrypted for {recipients}" + (
@@ -288,16 +288,10 @@ def no_key_error(
 
 def offline_error(metadata: Metadata, location: Location) -> RenderError:
     """Return the error for a file that only a service on the network could decrypt."""
-    services = _join_recipients(metadata.services)
+    services = join_quoted(metadata.services, MAX_SHOWN_RECIPIENTS)
     problem = f"it is encrypted for {services}, which needs network access"
     hint = "run without `--offline`, or provide an age key that can decrypt it"
     return RenderError("render.sops.offline", problem, location=location, hint=hint)
-
-
-def _join_recipients(recipients: tuple[str, ...]) -> str:
-    shown = ", ".join(f"`{sanitize(name)}`" for name in recipients[:MAX_SHOWN_RECIPIENTS])
-    more = len(recipients) - MAX_SHOWN_RECIPIENTS
-    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def _hint(metadata: Metadata, keys: Keys) -> str:

@@ -152,7 +152,7 @@ def _problem_lines(view: GraphView) -> Iterator[str]:
     if view.graph.incomplete_units:
         yield ""
         units = view.graph.incomplete_units
-        names = join_limited(map(str, units), len(units), MAX_DEPENDENTS)
+        names = join_limited(units, MAX_DEPENDENTS)
         yield f"incomplete: some objects of {names} are unknown and may provide missing objects"
 
 

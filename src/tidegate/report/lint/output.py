@@ -13,7 +13,9 @@ from tidegate.model.display_paths import location_text
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Json
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.model.views.lint import Excerpt, LintReport, unchecked_message
+from tidegate.model.views.coverage import Coverage
+from tidegate.model.views.lint import Excerpt, LintReport
+from tidegate.report.coverage import coverage_document, coverage_lines
 from tidegate.report.findings import display_finding, finding_document
 
 RED, YELLOW, BLUE, BOLD, DIM, RESET = (
@@ -22,9 +24,10 @@ RED, YELLOW, BLUE, BOLD, DIM, RESET = (
 SEVERITY_COLORS = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.NOTE: BLUE}
 SEMANTICS_NAMES = {"argocd": "Argo CD", "flux": "Flux", "tidegate": "Tidegate semantics"}
 MAX_DEPENDENTS = 3
+MAX_PLACES = 3
+"""Maximum number of shown places of one finding; the others are only counted."""
 MAX_NOTES = 5
 """Maximum number of shown notes with the same code; the others are only counted."""
-MAX_UNCHECKED = 5
 DEFAULT_WIDTH = 100
 
 
@@ -55,7 +58,7 @@ def lint_lines(
         for code, note_count in _note_counts(report).items()
         if note_count > MAX_NOTES
     ]
-    lines += _unchecked_lines(report)
+    lines += coverage_lines(report.coverage)
     lines += _empty_cluster_lines(report)
     return [*lines, lint_summary(report)]
 
@@ -87,6 +90,20 @@ def _short_lines(finding: Finding, paint: _Painter) -> Iterator[str]:
     yield _title_line(finding, paint)
     if finding.location is not None:
         yield f"  at {sanitize(str(finding.location))}"
+    if finding.same_cause:
+        yield f"  also {sanitize(_occurrences_text(finding))}"
+
+
+def _occurrences_text(finding: Finding) -> str:
+    """Return the first other places of the same cause, and how many more there are."""
+    others = [item.location for item in finding.same_cause if item.location != finding.location]
+    named = (f"{location.name}:{location.line}" for location in others if location is not None)
+    shown = [*dict.fromkeys(named)][: MAX_PLACES - 1]
+    more = len(finding.same_cause) - len(shown)
+    if not shown:
+        return f"{more} more time{'' if more == 1 else 's'} in the same place"
+    places = f"at {' and '.join(shown)}" if not more else f"at {', '.join(shown)}"
+    return f"{places} and {more} more" if more else places
 
 
 def _full_lines(
@@ -140,16 +157,6 @@ def _excerpt_lines(
         yield f"{empty_gutter} {' ' * (column - 1)}{caret}"
 
 
-def _unchecked_lines(report: LintReport) -> Iterator[str]:
-    if not report.unchecked:
-        return
-    yield f"incomplete: {unchecked_message(report.unchecked)}"
-    for item in report.unchecked[:MAX_UNCHECKED]:
-        yield f"  {sanitize(item.message)}"
-    if len(report.unchecked) > MAX_UNCHECKED:
-        yield f"  and {len(report.unchecked) - MAX_UNCHECKED} more"
-
-
 def _empty_cluster_lines(report: LintReport) -> Iterator[str]:
     if report.assumed is None:
         return
@@ -188,7 +195,8 @@ def lint_summary(report: LintReport) -> str:
     )
     notes = [f"{report.baseline_count} in the baseline"] if report.baseline_count else []
     notes += [f"{report.ignored_count} suppressed"] if report.ignored_count else []
-    return f"{counts_text} in {scope}{''.join(f'; {note}' for note in notes)}"
+    heading = "incomplete: " if report.coverage.is_incomplete else ""
+    return f"{heading}{counts_text} in {scope}{''.join(f'; {note}' for note in notes)}"
 
 
 def _count_text(number: int, noun: str) -> str:
@@ -226,6 +234,7 @@ def lint_document(report: LintReport) -> dict[str, Json]:
         ],
         "units": report.unit_count,
         "objects": report.object_count,
+        "coverage": coverage_document(report.coverage),
         "known": report.baseline_count,
         "ignored": report.ignored_count,
         "unknown": [
@@ -247,6 +256,10 @@ def _lint_finding_document(finding: Finding) -> dict[str, Json]:
         "story": [*finding.sequence],
         "also": [str(related) for related in finding.other_locations],
         "paste": finding.snippet,
+        "sameCause": [
+            {"message": item.message, "location": str(item.location) if item.location else None}
+            for item in finding.same_cause
+        ],
     }
 
 
@@ -264,11 +277,24 @@ def sarif_document(report: LintReport) -> dict[str, Json]:
                     "driver": {"name": "tidegate", "informationUri": PROJECT_URL, "rules": rules}
                 },
                 "columnKind": "unicodeCodePoints",
+                "invocations": [_sarif_invocation(report.coverage)],
                 "results": [
                     _sarif_result(finding, numbers[finding.code])
                     for finding in report.sorted_findings
                 ],
             }
+        ],
+    }
+
+
+def _sarif_invocation(coverage: Coverage) -> dict[str, Json]:
+    """Return whether the run looked at enough, and a notification about each gap."""
+    level = "error" if coverage.is_incomplete else "warning"
+    return {
+        "executionSuccessful": not coverage.is_incomplete,
+        "toolExecutionNotifications": [
+            {"level": level, "message": {"text": sanitize(line.strip())}}
+            for line in coverage_lines(coverage)
         ],
     }
 
@@ -292,10 +318,9 @@ def _sarif_result(original: Finding, number: int) -> dict[str, Json]:
     }
     if finding.location is not None:
         result["locations"] = [_sarif_location(finding.location)]
-    if finding.other_locations:
-        result["relatedLocations"] = [
-            _sarif_location(location) for location in finding.other_locations
-        ]
+    occurrences = (item.location for item in finding.same_cause if item.location)
+    if related := [*finding.other_locations, *occurrences]:
+        result["relatedLocations"] = [_sarif_location(location) for location in related]
     return result
 
 
@@ -389,6 +414,10 @@ def github_lines(report: LintReport) -> Iterator[str]:
             f"::{GITHUB_COMMANDS[finding.severity]}"
             f" {properties}::{_github_data(_message_text(finding))}"
         )
+    if lines := [*coverage_lines(report.coverage)]:
+        command = "error" if report.coverage.is_incomplete else "warning"
+        text = _github_data("\n".join(line.strip() for line in lines))
+        yield f"::{command} title=incomplete::{text}"
 
 
 def _github_data(text: str) -> str:
@@ -418,9 +447,10 @@ def markdown_lines(report: LintReport) -> Iterator[str]:
     for finding in findings:
         if finding.sequence or finding.fix or finding.snippet:
             yield from _markdown_details(finding)
-    if report.unchecked:
+    lines = [*coverage_lines(report.coverage)]
+    if lines:
         yield ""
-        yield f"_Incomplete_: {unchecked_message(report.unchecked)}."
+        yield from ("```", *lines, "```")
 
 
 def _markdown_details(finding: Finding) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tidegate.model.display import count_noun, format_seconds, shorten_wait_message
+from tidegate.model.display import count_noun, format_seconds, join_limited, shorten_wait_message
 from tidegate.model.k8s.objects import ClusterRef, Ref
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.causes import (
@@ -22,7 +22,6 @@ from tidegate.model.rollouts.event import RolloutOutcome, StepState
 from tidegate.model.rollouts.evidence import (
     Evidence,
 )
-from tidegate.model.rollouts.names import join_refs
 from tidegate.model.rollouts.rollout_progress import (
     RolloutProgress,
     StepProgress,
@@ -145,9 +144,9 @@ def _remaining_rows(progress: RolloutProgress) -> Iterator[Row]:
     applied = [ref for step in progress.steps.values() for ref in step.object_results]
     if applied:
         summary = [f"{count_noun(len(applied), 'object')} ({result_summary(progress)})"]
-        yield from labelled_rows("applied", [*summary, join_refs(applied, MAX_NAMED)])
+        yield from labelled_rows("applied", [*summary, join_limited(applied, MAX_NAMED)])
     waiting = [
-        f"{progress.step_title(step)}: {join_refs(missing, MAX_NAMED)}"
+        f"{progress.step_title(step)}: {join_limited(missing, MAX_NAMED)}"
         for step in progress.counted_steps
         if step.state is not StepState.PASSED and (missing := _missing_refs(step))
     ]

@@ -20,7 +20,6 @@ from tidegate.model.display import (
 )
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.rollouts.event import FAILURE_IGNORED, Event, EventType, StepState
-from tidegate.model.rollouts.names import join_refs
 from tidegate.model.rollouts.rollout_progress import (
     STEP_STATES,
     GateWait,
@@ -192,7 +191,7 @@ class RolloutLog:
         if not self._skipped:
             return []
         steps, self._skipped = self._skipped, []
-        names = join_limited(map(self.progress.step_title, steps), len(steps), MAX_STEPS)
+        names = join_limited([*map(self.progress.step_title, steps)], MAX_STEPS)
         objects = sum(step.size for step in steps)
         label = "superseded" if steps[0].state is StepState.SUPERSEDED else "skipped"
         message = f"{label} {names} ({count_noun(objects, 'object')})"
@@ -222,7 +221,7 @@ def _waiting_message(event: Event) -> str:
     """Return why a step waits without an unmet edge: until a time, or for an approval."""
     if event.until:
         return f"held until {format_timestamp(event.until)}: {_event_message(event)}"
-    hint = f": `tidegate approve {event.unit}`" if event.reason == APPROVAL else ""
+    hint = f": `tidegate approve --unit {event.unit}`" if event.reason == APPROVAL else ""
     return f"waiting: {_event_message(event)}{hint}"
 
 
@@ -241,7 +240,7 @@ def _passed_message(step: StepProgress) -> str:
     if deleted:
         return (
             f"{elapsed}; deleted {count_noun(len(deleted), 'object')}:"
-            f" {join_refs(deleted, MAX_NAMED)}"
+            f" {join_limited(deleted, MAX_NAMED)}"
         )
     has_changed = any(
         event_type is not EventType.OBJECT_UNCHANGED for event_type in step.object_results.values()
@@ -258,7 +257,9 @@ def _applied_message(step: StepProgress) -> str:
     ):
         refs = [ref for ref, result in step.object_results.items() if result is event_type]
         if refs:
-            parts.append(f"{label} {count_noun(len(refs), 'object')}: {join_refs(refs, MAX_NAMED)}")
+            parts.append(
+                f"{label} {count_noun(len(refs), 'object')}: {join_limited(refs, MAX_NAMED)}"
+            )
     return "; ".join(parts)
 
 
@@ -276,7 +277,7 @@ def _activity_messages(step: StepProgress, now: Ms) -> Iterator[str]:
 def _wait_messages(waits: list[GateWait], now: Ms) -> Iterator[str]:
     yield from (_wait_message(wait, now) for wait in waits[:MAX_WAITS])
     if len(waits) > MAX_WAITS:
-        yield f"waiting for {count_noun(len(waits) - MAX_WAITS, 'object')} more"
+        yield f"waiting for {count_noun(len(waits) - MAX_WAITS, 'more object')}"
 
 
 def _wait_message(wait: GateWait, now: Ms) -> str:

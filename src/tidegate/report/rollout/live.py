@@ -17,11 +17,11 @@ from tidegate.model.display import (
     format_limit,
     format_running,
     format_seconds,
+    join_limited,
     shorten_cause,
     shorten_wait_message,
 )
 from tidegate.model.rollouts.event import StepState
-from tidegate.model.rollouts.names import join_refs
 from tidegate.model.rollouts.rollout_progress import GateWait, RolloutProgress, StepProgress
 from tidegate.model.times import Ms
 from tidegate.report.rollout.summary import STOPPED
@@ -167,7 +167,7 @@ def _step_rows(
     if len(active) > max_rows - reserved:
         shown = active[: max(0, max_rows - reserved - 1)]
         remaining = (
-            f"{view.symbols.waiting} and {count_noun(len(active) - len(shown), 'step')} more"
+            f"{view.symbols.waiting} and {count_noun(len(active) - len(shown), 'more step')}"
             " running"
         )
         return [
@@ -324,7 +324,7 @@ def _outcome(step: StepProgress, *, is_wide: bool) -> str:
             return "superseded by a newer plan"
         case _:
             names = (
-                f": {join_refs(step.object_results, MAX_NAMED)}"
+                f": {join_limited(step.object_results, MAX_NAMED)}"
                 if is_wide and step.object_results
                 else ""
             )

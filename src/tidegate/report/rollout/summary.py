@@ -112,5 +112,5 @@ def _unproven_rows(progress: RolloutProgress) -> list[Row]:
     ]
     remaining = len(progress.unproven) - len(rows)
     if remaining > 0:
-        rows.append((Span(f"  unverified: {count_noun(remaining, 'gate')} more", Style.NOTICE),))
+        rows.append((Span(f"  unverified: {count_noun(remaining, 'more gate')}", Style.NOTICE),))
     return rows

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.k8s.json_fields import get_mappings, get_value
+from tidegate.model.k8s.kinds import CONFIG_MAP, CRD, NAMESPACE, SERVICE_ACCOUNT
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Propagation, Ref
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import new_condition
 from tidegate.sandbox.controllers.interface import Controller, ObjectReader, Reconciliation
-from tidegate.sandbox.kinds import CONFIG_MAP, CRD, NAMESPACE
 from tidegate.sandbox.server.kind_registry import list_served_versions
 from tidegate.sandbox.server.lifecycle import (
     CRD_CLEANUP_FINALIZER,
@@ -29,7 +29,6 @@ from tidegate.schema.immutable import is_established
 from tidegate.world.messages import WatchEventType
 from tidegate.world.requests import Verb, Write
 
-SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount")
 ROOT_CA = "kube-root-ca.crt"
 API_SERVER = "kube-apiserver"
 NAME_CONDITIONS = (

@@ -21,26 +21,26 @@ from tidegate.model.k8s.json_fields import (
     get_text,
     get_value,
 )
+from tidegate.model.k8s.kinds import (
+    API_SERVICE,
+    DEPLOYMENT,
+    ENDPOINT_SLICE,
+    REPLICA_SET,
+    SERVICE,
+    STATEFUL_SET,
+)
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.conditions import conditions_of, find_condition, next_condition
 from tidegate.sandbox.controllers.interface import Controller, MapFunc, ObjectReader, Reconciliation
 from tidegate.sandbox.controllers.selectors import slices_for_service
 from tidegate.sandbox.controllers.writes import patch, ref_from_reference, update_status
-from tidegate.sandbox.kinds import (
-    DEPLOYMENT,
-    ENDPOINT_SLICE,
-    REPLICA_SET,
-    SERVICE,
-    SERVICE_NAME_LABEL,
-    STATEFUL_SET,
-)
+from tidegate.sandbox.kinds import SERVICE_NAME_LABEL
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.messages import WatchEventType
 
 StatusFunc = Callable[[ObjectReader, StoredObject, Ms], JsonObject | None]
 """A function that computes a status; None if there is nothing to write."""
-API_SERVICE = Kind("apiregistration.k8s.io", "v1", "APIService")
 LOCAL_API = ("Local", "Local APIServices are always available")
 CHECKS_PASSED = ("Passed", "all checks passed")
 HTTPS = 443

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import POD
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.interface import RequeueAt
 from tidegate.sandbox.controllers.writes import create, owner_reference
-from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.messages import Forbidden, Outcome, is_error
 from tidegate.world.requests import Write

@@ -13,6 +13,14 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import (
+    DEPLOYMENT,
+    ENDPOINT_SLICE,
+    NAMESPACE,
+    POD,
+    REPLICA_SET,
+    SERVICE,
+)
 from tidegate.model.k8s.labels import selector_matches
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.times import Ms
@@ -20,15 +28,7 @@ from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, next_condition, scaled_value
 from tidegate.sandbox.controllers.interface import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.controllers.pods import is_ready, phase_of
-from tidegate.sandbox.kinds import (
-    DEPLOYMENT,
-    ENDPOINT_SLICE,
-    NAMESPACE,
-    POD,
-    REPLICA_SET,
-    SERVICE,
-    SERVICE_NAME_LABEL,
-)
+from tidegate.sandbox.kinds import SERVICE_NAME_LABEL
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.messages import WatchEventType
 from tidegate.world.requests import Write

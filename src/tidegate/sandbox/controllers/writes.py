@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text, object_kind
+from tidegate.model.k8s.kinds import EVENT
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Propagation, Ref
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.conditions import read_timestamp
@@ -19,7 +20,6 @@ from tidegate.world.requests import PatchType, Verb, Write
 
 MANAGER = "kube-controller-manager"
 DIGEST_LENGTH = 10
-EVENT = Kind("", "v1", "Event")
 
 
 def set_status(
@@ -132,7 +132,7 @@ def controller_ref(stored: StoredObject) -> Ref | None:
 
 def ref_from_reference(reference: JsonObject, namespace: str) -> Ref:
     """Return the object that an owner reference or a target reference names."""
-    kind = Kind.of(get_text(reference, "apiVersion"), get_text(reference, "kind"))
+    kind = object_kind(reference)
     return Ref(kind, namespace, get_text(reference, "name"))
 
 

@@ -46,7 +46,7 @@ class Measurements(msgspec.Struct):
     def record(self, metric: str, selector: RuleSelector, duration: Ms) -> None:
         """Record a duration; impossible ones are skipped."""
         if duration < 0 or duration > MAX_DURATION:
-            self.skipped["times that belong to a later change"] += 1
+            self.skipped["times of a later change"] += 1
             return
         self.durations.setdefault(metric, {}).setdefault(selector, []).append(duration)
 

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.knowledge.catalog import KindCatalog, is_ready
 from tidegate.knowledge.references import list_needs
-from tidegate.model.k8s.json_fields import get_mappings
 from tidegate.model.k8s.objects import Kind
 from tidegate.model.operators.rows import WILDCARD, KindRow
 from tidegate.model.times import Ms
-from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.measurements.measures import Measurements, RuleSelector
+from tidegate.sandbox.measurements.pods import true_since
 from tidegate.sandbox.operators import availability
 from tidegate.sandbox.server.store import StoredObject
 
@@ -46,7 +45,7 @@ def _measure_resource(
     ready_at = _ready_at(stored, row)
     if ready_at is None:
         if row.group == WILDCARD or is_ready(row, stored.body):
-            measurements.skipped[f"{kind.name}: no condition tells when it was ready"] += 1
+            measurements.skipped[f"{kind.name}: no condition has the time when it was ready"] += 1
         return
     start_times = [time for time in _start_times(reader, stored, row, catalog) if time <= ready_at]
     if start_times:
@@ -56,21 +55,14 @@ def _measure_resource(
 def _ready_at(stored: StoredObject, row: KindRow) -> Ms | None:
     """Return since when a custom resource is ready, or None."""
     if row.group == WILDCARD:
-        return _true_since(stored, DEFAULT_CONDITION)
+        return true_since(stored, DEFAULT_CONDITION)
     if not row.ready_when or not is_ready(row, stored.body):
         return None
     conditions = (
         check.condition for check in row.ready_when if check.condition and not check.negated
     )
-    times = [_true_since(stored, name) for name in conditions]
+    times = [true_since(stored, name) for name in conditions]
     return max((time for time in times if time is not None), default=None)
-
-
-def _true_since(stored: StoredObject, name: str) -> Ms | None:
-    for condition in get_mappings(stored.body, "status", "conditions"):
-        if condition.get("type") == name and condition.get("status") == "True":
-            return read_timestamp(condition.get("lastTransitionTime"))
-    return None
 
 
 def _start_times(

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import EVENT, POD
 from tidegate.model.k8s.objects import Json
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import MINUTE, Ms, parse_measured_duration
 from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.interface import ObjectReader
-from tidegate.sandbox.controllers.writes import EVENT, controller_ref
-from tidegate.sandbox.kinds import POD
+from tidegate.sandbox.controllers.writes import controller_ref
 from tidegate.sandbox.measurements.measures import Measurements, RuleSelector
 from tidegate.sandbox.node.kubelet.kubectl_wait import container_waits
 from tidegate.sandbox.node.kubelet.service_calls import is_polling
@@ -148,7 +148,7 @@ def _measure_starts(
     measurements: Measurements,
 ) -> None:
     """Measure from scheduling, or from the end of the previous container, to each start."""
-    since = _true_since(pod, "PodScheduled")
+    since = true_since(pod, "PodScheduled")
     for measured in containers:
         started_at, selector = measured.started_at, RuleSelector(image=measured.image_pattern)
         pull = events.pulls.get(measured.field_path)
@@ -162,7 +162,7 @@ def _measure_starts(
                     "pull", selector, Ms(max(0, started_at - since - profile.durations.start))
                 )
                 measurements.skipped[
-                    "pulls whose Events are gone: taken from when containers ran"
+                    "pulls without Events: estimated from the start of the container"
                 ] += 1
         if measured.role is ContainerRole.INIT:
             since = measured.finished_at
@@ -174,7 +174,7 @@ def _measure_readiness(
     pod: StoredObject, containers: list[MeasuredContainer], measurements: Measurements
 ) -> None:
     """Measure from the start of containers with a probe until the pod's containers are ready."""
-    ready = _true_since(pod, "ContainersReady")
+    ready = true_since(pod, "ContainersReady")
     for measured in containers:
         started_at = measured.started_at
         has_probe = get_mapping(measured.container, "readinessProbe") or get_mapping(
@@ -188,7 +188,7 @@ def _measure_readiness(
         ):
             continue
         if ready - started_at > MAX_READY_DURATION:
-            measurements.skipped["pods that were ready before, and again later"] += 1
+            measurements.skipped["pods that became ready more than once"] += 1
         else:
             measurements.record(
                 "ready", RuleSelector(image=measured.image_pattern), Ms(ready - started_at)
@@ -232,9 +232,9 @@ def _task_selector(reader: ObjectReader, pod: StoredObject) -> RuleSelector:
     return selector
 
 
-def _true_since(pod: StoredObject, name: str) -> Ms | None:
-    """Return since when a condition of a pod is true, or None."""
-    for condition in get_mappings(pod.body, "status", "conditions"):
+def true_since(stored: StoredObject, name: str) -> Ms | None:
+    """Return since when a condition of an object is true, or None."""
+    for condition in get_mappings(stored.body, "status", "conditions"):
         if condition.get("type") == name and condition.get("status") == "True":
             return read_timestamp(condition.get("lastTransitionTime"))
     return None

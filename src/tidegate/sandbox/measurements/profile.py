@@ -122,4 +122,4 @@ def summarize(measurements: Measurements) -> Iterable[str]:
         else:
             yield f"{name}: nothing was measured, and the shipped profile counts"
     for reason, count in sorted(measurements.skipped.items()):
-        yield f"left out: {reason} ({count})"
+        yield f"skipped: {reason} ({count})"

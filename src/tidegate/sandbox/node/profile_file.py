@@ -16,10 +16,11 @@ from typing import Annotated, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.documents.decoder import FileProblem, decode_single, format_suggestion
+from tidegate.documents.decoder import FileProblem, decode_single
 from tidegate.errors import FileError, sanitize
 from tidegate.model.operators.rows import WILDCARD, KindRow
 from tidegate.model.simulation.duration_estimate import DurationEstimate
+from tidegate.model.text.suggest import suggest_one_of
 from tidegate.model.times import SECOND, Duration, Ms, PositiveSeconds, WholeSeconds
 from tidegate.sandbox.node.profile import (
     Assumption,
@@ -230,7 +231,7 @@ def _problems(file: _ProfileFile, rows: tuple[KindRow, ...]) -> Iterator[FilePro
             fnmatchcase(stage_name, stage.when.stage) for stage_name in stage_names
         ):
             problem = f"there is no stage `{sanitize(stage.when.stage)}`"
-            hint = format_suggestion(stage.when.stage, stage_names)
+            hint = suggest_one_of(stage.when.stage, stage_names)
             yield ("stages", index, "when", "stage"), FileError("file.value", problem, hint=hint)
         yield from _range_problems(("stages", index, "after"), stage.after)
     for key in DURATIONS:
@@ -254,7 +255,7 @@ def _range_problems(path: tuple[str | int, ...], value: DurationValue) -> Iterat
     ends = (value.optimistic, value.likely, value.pessimistic)
     bounds = [end for end in ends if end is not None]
     if bounds != sorted(bounds):
-        problem = f"`{path[-1]}` is a range whose ends are on the wrong sides"
+        problem = f"`{path[-1]}` is not a range: its values are not in ascending order"
         hint = "`optimistic` is at most `likely`, and `pessimistic` at least"
         yield path, FileError("file.value", problem, hint=hint)
 

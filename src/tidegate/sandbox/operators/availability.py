@@ -14,16 +14,18 @@ from itertools import islice
 from tidegate.knowledge.catalog import KindCatalog, is_ready, list_containers, selects_workload
 from tidegate.knowledge.references import NeededObject
 from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import CONFIG_MAP, CRD, JOB
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.model.operators.rows import WILDCARD, KindRow, ReadinessBlocker, RequiredState
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.selectors import slices_for_service
-from tidegate.sandbox.kinds import CONFIG_MAP, CRD, JOB, WORKLOADS
+from tidegate.sandbox.kinds import WORKLOADS
 from tidegate.sandbox.server.kind_registry import list_served_versions
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.schema.builtin import served_kinds
+from tidegate.schema.custom_kinds import builtin_groups
 
 
 def is_available(workload: StoredObject) -> bool:
@@ -149,12 +151,6 @@ def _has_serving_endpoint(reader: ObjectReader, service: Ref) -> bool:
 def _is_serving(conditions: JsonObject) -> bool:
     serving = conditions.get("serving")
     return conditions.get("ready") is not False if serving is None else serving is True
-
-
-@cache
-def builtin_groups() -> frozenset[str]:
-    """Return the API groups of built-in kinds."""
-    return frozenset(served.kind.group for served in served_kinds())
 
 
 @cache

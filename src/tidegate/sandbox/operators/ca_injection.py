@@ -14,10 +14,10 @@ import msgspec
 
 from tidegate.knowledge.catalog import KindCatalog, list_containers, list_images
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import API_SERVICE, CRD, SECRET, SERVICE
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import KindRow
 from tidegate.model.times import SECOND, Ms
-from tidegate.sandbox.controllers.external_status import API_SERVICE
 from tidegate.sandbox.controllers.interface import (
     Controller,
     ObjectReader,
@@ -25,7 +25,7 @@ from tidegate.sandbox.controllers.interface import (
     RequeueAt,
 )
 from tidegate.sandbox.controllers.selectors import slices_for_service
-from tidegate.sandbox.kinds import CRD, SECRET, SERVICE, WORKLOADS
+from tidegate.sandbox.kinds import WORKLOADS
 from tidegate.sandbox.operators import availability
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.messages import WatchEventType

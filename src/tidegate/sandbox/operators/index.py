@@ -11,12 +11,14 @@ from collections.abc import Iterator
 
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.knowledge.references import list_needs
+from tidegate.model.k8s.kinds import ENDPOINT_SLICE, SERVICE
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.writes import ref_from_reference
-from tidegate.sandbox.kinds import ENDPOINT_SLICE, SERVICE, SERVICE_NAME_LABEL, WORKLOADS
+from tidegate.sandbox.kinds import SERVICE_NAME_LABEL, WORKLOADS
 from tidegate.sandbox.operators import availability
 from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_references
+from tidegate.schema.custom_kinds import builtin_groups
 from tidegate.world.messages import WatchEventType
 
 NeededObject = tuple[str, str, str]
@@ -112,7 +114,7 @@ class OperatorIndex:
         for reference in get_owner_references(stored.metadata):
             kind = ref_from_reference(reference, "").kind
             if (
-                kind.group not in availability.builtin_groups()
+                kind.group not in builtin_groups()
                 and availability.row_for(self._catalog, kind) is not None
             ):
                 for namespace in dict.fromkeys((stored.ref.namespace, "")):

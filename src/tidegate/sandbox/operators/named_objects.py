@@ -18,14 +18,13 @@ from tidegate.knowledge.catalog import KindCatalog
 from tidegate.knowledge.settings import SIMULATED_ANNOTATION
 from tidegate.knowledge.templates import make_scope
 from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.kinds import API_SERVICE, NAMESPACE, SERVICE
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import WILDCARD, KindRow, WorkloadSelector
 from tidegate.model.simulation.preinstalled import GivenCluster, GivenKind, parse_kind_title
 from tidegate.model.times import Ms
-from tidegate.sandbox.controllers.external_status import API_SERVICE
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.writes import set_status
-from tidegate.sandbox.kinds import NAMESPACE, SERVICE
 from tidegate.sandbox.operators import availability
 from tidegate.sandbox.operators.interpreter import fill_times, stage_status
 from tidegate.sandbox.operators.products import (

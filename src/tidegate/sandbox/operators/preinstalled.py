@@ -15,12 +15,19 @@ import msgspec
 
 from tidegate.knowledge.catalog import KindCatalog, pluralize_kind
 from tidegate.knowledge.settings import SIMULATED_ANNOTATION
+from tidegate.model.k8s.kinds import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    NAMESPACE,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+)
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.operators.rows import KindRow, Operator, ServiceProduct, Workload
 from tidegate.model.simulation.preinstalled import GivenKind
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.interface import Controller, ObjectReader
-from tidegate.sandbox.kinds import DAEMON_SET, DEPLOYMENT, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET
 from tidegate.sandbox.node.profile import ContainerRule, ContainerSelector
 from tidegate.sandbox.server.store import ref_from_body
 from tidegate.world.messages import Outcome, is_error

@@ -3,7 +3,7 @@
     {"f:data": {".": {}, "f:color": {}}}        the field `data` and the field `data.color`
     {"f:data": {"f:color": {}}}                 the field `data.color` only
 
-A set is a tree of immutable nodes, as in structured-merge-diff. Sets share common
+A set is a tree of immutable nodes, as in structured-merge-diff 6.3.3. Sets share common
 nodes, and an operation that changes nothing returns the same set. A path consists of elements in
 the notation of managed fields; equal elements are equal strings.
 

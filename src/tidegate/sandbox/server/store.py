@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.json_fields import get_text, object_kind
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
 from tidegate.sandbox.ownership.owners import (
     ManagedFields,
@@ -270,7 +270,7 @@ def ref_from_body(body: JsonObject) -> Ref:
     """Return the reference to the object of a body."""
     metadata, kind = (
         get_metadata(body),
-        Kind.of(get_text(body, "apiVersion"), get_text(body, "kind")),
+        object_kind(body),
     )
     return Ref(kind, get_text(metadata, "namespace"), get_text(metadata, "name"))
 

@@ -12,8 +12,8 @@ import base64
 from collections.abc import Callable, Iterable
 
 from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.kinds import CRD
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
-from tidegate.sandbox.kinds import CRD
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, get_layout
 from tidegate.sandbox.ownership.rules import build_blank

@@ -11,19 +11,12 @@ from functools import cache
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.labels import selector_matches
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.pods import POD_TEMPLATE_PATHS
 from tidegate.schema.causes import duplicate, invalid, not_found, required, unsupported
 from tidegate.world.messages import Cause
 
-POD_SPEC_PATHS = {
-    ("", "Pod"): "spec",
-    ("apps", "DaemonSet"): "spec.template.spec",
-    ("apps", "Deployment"): "spec.template.spec",
-    ("apps", "ReplicaSet"): "spec.template.spec",
-    ("apps", "StatefulSet"): "spec.template.spec",
-    ("batch", "CronJob"): "spec.jobTemplate.spec.template.spec",
-    ("batch", "Job"): "spec.template.spec",
-}
-"""The path of the pod spec by kind."""
+POD_SPEC_FIELDS = {kind: ".".join((*path, "spec")) for kind, path in POD_TEMPLATE_PATHS.items()}
+"""The field of the pod spec by kind."""
 _UNSELECTED = {"DaemonSet": "daemonset", "StatefulSet": "statefulset"}
 _CRON_FIELDS = 5
 MAX_PORT = 65535
@@ -82,7 +75,7 @@ def workload_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
         if policy in {"Never", "OnFailure"}:
             yield unsupported("spec.template.spec.restartPolicy", policy, ("Always",))
     elif kind.group == "batch":
-        field = f"{POD_SPEC_PATHS[kind.group, kind.name]}.restartPolicy"
+        field = f"{POD_SPEC_FIELDS[kind.group, kind.name]}.restartPolicy"
         policy = get_field(body, field)
         if policy in {None, "", "Always"}:
             yield required(field, 'valid values: "OnFailure", "Never"')
@@ -105,7 +98,7 @@ def list_pod_specs(kind: Kind, body: JsonObject) -> Iterator[tuple[str, JsonObje
     Like `volumesToAddForTemplates` in `pkg/apis/apps/validation/validation.go` of Kubernetes
     1.36.4.
     """
-    for path, spec in list_fields(body, POD_SPEC_PATHS[kind.group, kind.name]):
+    for path, spec in list_fields(body, POD_SPEC_FIELDS[kind.group, kind.name]):
         pod = spec if isinstance(spec, dict) else {}
         claim_names = list_fields(body, "spec.volumeClaimTemplates[].metadata.name")
         claims = [*dict.fromkeys(str(name or "") for _, name in claim_names)]

@@ -61,7 +61,7 @@ def find_requirement_problems(kind: Kind, body: Json) -> tuple[Cause, ...]:
         return ()
     causes = [*names.find_name_problems(kind, get_mapping(body, "metadata"))]
     causes += _check_rows(ROWS.get((kind.group, kind.name), ()), body, "")
-    if (kind.group, kind.name) in cross_fields.POD_SPEC_PATHS:
+    if (kind.group, kind.name) in cross_fields.POD_SPEC_FIELDS:
         causes += cross_fields.workload_problems(kind, body)
         for path, pod in cross_fields.list_pod_specs(kind, body):
             causes += _check_rows(POD_ROWS, pod, f"{path}.")
@@ -215,7 +215,8 @@ def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
     modes = cross_fields.get_field(spec, "accessModes")
     for mode in modes if isinstance(modes, list) else ():
         if mode not in MODES:
-            yield unsupported(f"{field}.accessModes", mode, MODES)
+            # Go decodes a null in a list of texts as an empty one.
+            yield unsupported(f"{field}.accessModes", "" if mode is None else mode, MODES)
     size = cross_fields.get_field(spec, "resources.requests.storage")
     if size is None:
         yield required(f"{field}.resources[storage]")

@@ -6,14 +6,17 @@ import posixpath
 from collections.abc import Iterable
 
 from tidegate.errors import Location, RenderError
+from tidegate.model.display import join_quoted
 from tidegate.model.finding import Finding, Severity
-from tidegate.workspace.discovery.scan import CHART_FILE, RepositoryScan, topmost
+from tidegate.workspace.discovery.scan import CHART_FILE, VALUES_FILE, RepositoryScan, topmost
 from tidegate.workspace.discovery.unit_tree import UnitTree
 
 MAX_NAMED = 100
 
 
 MAX_UNUSED_NAMED = 3
+VALUES_DIRECTORIES = ("values", "env", "envs", "environments")
+"""Directories of a chart in which its values files for environments usually are."""
 
 
 def find_nested(scan: RepositoryScan, repositories: Iterable[str] = ()) -> list[str]:
@@ -40,6 +43,61 @@ def nested_findings(paths: Iterable[str]) -> list[Finding]:
     ]
 
 
+def values_findings(charts: Iterable[str], scan: RepositoryScan) -> list[Finding]:
+    """Return the notes about charts with values files for environments that are not in use."""
+    return [
+        Finding(
+            code="units.values",
+            severity=Severity.NOTE,
+            message=f"chart `{chart}` is rendered with its `values.yaml` only; it also has"
+            f" {_join_names(files)}",
+            location=Location(files[0]),
+            reason="no unit in this repository says which values files the chart is deployed with",
+            fix=f"choose one with `--values {files[0]}`",
+        )
+        for chart in charts
+        if (files := _environment_values(chart, scan))
+    ]
+
+
+def _environment_values(chart: str, scan: RepositoryScan) -> list[str]:
+    """Return the values files beside the `values.yaml` of a chart, or in a directory for them."""
+    folders = {chart, *(posixpath.join(chart, name) for name in VALUES_DIRECTORIES)}
+    return sorted(
+        file
+        for file in scan.files
+        if (posixpath.dirname(file) or ".") in folders
+        and VALUES_FILE.fullmatch(file)
+        and file != posixpath.normpath(posixpath.join(chart, "values.yaml"))
+        and (file.rpartition("/")[2] != "values.yaml")
+    )
+
+
+def _join_names(files: list[str]) -> str:
+    named = ", ".join(f"`{file}`" for file in files[:MAX_UNUSED_NAMED])
+    more = len(files) - MAX_UNUSED_NAMED
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def template_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) -> list[Finding]:
+    """Return the note about files that are templates of units."""
+    created = {name for unit_tree in unit_trees for name in unit_tree.identifiers}
+    files = scan.list_templates(created)
+    if not files:
+        return []
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return [
+        Finding(
+            code="units.template",
+            severity=Severity.NOTE,
+            message=f"`{files[0]}`{more} is a template of a unit, and was not read",
+            location=Location(files[0]),
+            reason="the values of its expressions are filled in before it is applied",
+            fix="pass the directory with the filled-in files as PATH to check them",
+        )
+    ]
+
+
 def _deployed_paths(unit_trees: Iterable[UnitTree]) -> frozenset[str]:
     """Return the directories that units render."""
     units = (member.unit for unit_tree in unit_trees for member in unit_tree.members)
@@ -53,13 +111,12 @@ def unused_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) -> lis
     unused = [path for path in known if path not in used]
     if not unused:
         return []
-    named = ", ".join(f"`{path}`" for path in unused[:MAX_UNUSED_NAMED])
-    more = f" and {len(unused) - MAX_UNUSED_NAMED} more" if len(unused) > MAX_UNUSED_NAMED else ""
+    named = join_quoted(unused, MAX_UNUSED_NAMED)
     return [
         Finding(
             code="units.not-included",
             severity=Severity.NOTE,
-            message=f"no unit in this repository deploys {named}{more}",
+            message=f"no unit in this repository deploys {named}",
             location=Location(unused[0]),
             reason="charts in this repository create all units",
             fix="pass one of these directories as PATH to check it",
@@ -77,7 +134,12 @@ def unit_chart_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) ->
             message=f"chart `{chart}` creates units, but no unit in this repository deploys it",
             location=Location(f"{chart}/{CHART_FILE}" if chart != "." else CHART_FILE),
             reason="the unit that deploys it, and its values, are defined elsewhere",
-            fix=f"pass `{chart}` as PATH to check the units that it creates",
+            fix=f"pass `{chart}` as PATH to check the units that it creates"
+            + (
+                f", with `--values {files[0]}`"
+                if (files := _environment_values(chart, scan))
+                else ""
+            ),
         )
         for chart in scan.unit_charts
         if chart not in used
@@ -94,8 +156,6 @@ def require_single_target(
     candidates = topmost({*candidates, *scan.manifest_directories} - {scan.search_path}, scan)
     start = "" if scan.search_path == "." else f"{scan.search_path}/"
     names = [posixpath.join(path_or_url, path.removeprefix(start)) for path in candidates]
-    named = ", ".join(f"`{name}`" for name in names[:MAX_NAMED])
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     problem = f"`{path_or_url}` contains several things to render"
-    hint = f"set PATH to one of: {named}{more}"
+    hint = f"set PATH to one of: {join_quoted(names, MAX_NAMED)}"
     raise RenderError("render.ambiguous", problem, location=Location(path_or_url), hint=hint)

@@ -30,13 +30,13 @@ from tidegate.dialect.argo.appset.queries import (
     TemplateFailure,
     TemplateQuery,
 )
+from tidegate.dialect.argo.appset.reader import KIND as APPLICATION_SET_KIND
 from tidegate.dialect.argo.appset.reader import (
     application_documents,
     application_set_unit,
     application_units,
     uses_clusters,
 )
-from tidegate.dialect.argo.settings import read_settings
 from tidegate.dialect.declared import ApplicationSet, Declarations
 from tidegate.documents import Document
 from tidegate.errors import TidegateError
@@ -48,7 +48,7 @@ from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.plan import digest_bytes
 from tidegate.model.units.source import GitRef, GitRefKind, GitSource, Snapshot
-from tidegate.model.units.unit import Unit
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.plan.diff.ignore_differences import with_live_values
 from tidegate.render.helm.go_templates import GoTextError, render_texts
 from tidegate.workers.jq import Jq
@@ -57,12 +57,16 @@ from tidegate.workspace.generator_data import (
     GeneratorData,
 )
 from tidegate.workspace.rendering.context import RenderContext
-from tidegate.workspace.rendering.result import UNAVAILABLE_SOURCE_CODES, RenderResult
+from tidegate.workspace.rendering.result import (
+    UNAVAILABLE_SOURCE_CODES,
+    UNKNOWN_APPLICATIONS_CODES,
+    RenderResult,
+)
 from tidegate.workspace.rendering.sources import decode_data
 
 CLUSTER_LABEL = ("argocd.argoproj.io/secret-type", "cluster")
 """Label of a Secret that registers a cluster."""
-CLUSTER_SECRET_MARKER, ARGOCD_CM_MARKER = b"argocd.argoproj.io/secret-type", b"argocd-cm"
+CLUSTER_SECRET_MARKER = b"argocd.argoproj.io/secret-type"
 """Patterns in files with clusters, and with settings."""
 GLOBBING_SETTING = "applicationsetcontroller.enable.new.git.file.globbing"
 PROGRESSIVE_SYNCS_SETTING = "applicationsetcontroller.enable.progressive.syncs"
@@ -157,17 +161,15 @@ class AppSetExpander:
     @cached_property
     def _settings(self) -> dict[str, str]:
         """The settings of Argo CD's controllers, by the configuration, else by files."""
-        settings = (
-            *read_settings(self.scan.documents_containing(ARGOCD_CM_MARKER)),
-            *self.config.settings,
-        )
+        settings = (*self.scan.argocd_settings, *self.config.settings)
         return {setting.name: str(setting.value).lower() for setting in settings}
 
     async def _generate(self, appset: ApplicationSet, cluster: str) -> GenerationResult:
         try:
-            return await self._run(
+            result = await self._run(
                 generate_applications(appset, await self._generator_inputs(appset, cluster))
             )
+            return _with_unit(result, appset)
         except TidegateError as error:
             return GenerationResult(findings=(_failure_finding(appset, error),), is_complete=False)
 
@@ -186,6 +188,8 @@ class AppSetExpander:
                 return QueryResult(files=(await self._fetch_tree(url, revision)).files)
             case FileContentQuery(url, revision, paths):
                 root = (await self._fetch_tree(url, revision)).root
+                if root == self.scan.root:
+                    self.scan.generator_inputs.update(paths)
                 return QueryResult(contents=await asyncio.to_thread(_read_files, root, paths))
             case TemplateQuery():
                 try:
@@ -305,6 +309,18 @@ def _read_files(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
         except (OSError, PathEscapeError):
             continue
     return contents
+
+
+def _with_unit(result: GenerationResult, appset: ApplicationSet) -> GenerationResult:
+    """Return the result with the ApplicationSet in findings about unknown Applications."""
+    unit = UnitId(APPLICATION_SET_KIND, "", appset.namespace, appset.name)
+    findings = (
+        msgspec.structs.replace(finding, unit=unit)
+        if finding.code in UNKNOWN_APPLICATIONS_CODES
+        else finding
+        for finding in result.findings
+    )
+    return msgspec.structs.replace(result, findings=tuple(findings))
 
 
 def _failure_finding(appset: ApplicationSet, error: TidegateError) -> Finding:

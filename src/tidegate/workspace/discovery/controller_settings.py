@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
-from typing import cast
 
 import msgspec
 from msgspec.structs import replace
@@ -18,9 +16,10 @@ from tidegate.errors import Location, TidegateError, flatten_errors, sanitize
 from tidegate.health.lua import NO_LUA_RULES, LuaRules
 from tidegate.health.lua.argocd_cm import lua_rules_from_settings
 from tidegate.model.config import ControllerSetting
+from tidegate.model.display import join_limited, join_quoted
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.k8s.json_fields import object_kind
+from tidegate.model.text.suggest import suggest
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.project import ProjectRequest
 from tidegate.model.units.rendering import ToolDetection
@@ -33,8 +32,6 @@ from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.rendering.result import RenderResult
 
 ARGO_CHART = "argo-cd"
-ARGOCD_CM_MARKER = b"argocd-cm"
-"""Text in every file with settings of Argo CD."""
 HEALTH_RULE_PREFIX = "resource.customizations.health."
 """Settings with Lua health rules; they are reported by the kinds that they are for."""
 MAX_NAMED_SETTINGS = 6
@@ -49,7 +46,7 @@ def find_settings(
     Those in files come first, then those that units render, and values of Argo CD's chart.
     """
     members = tuple(members)
-    settings = [*argo.read_settings(scan.documents_containing(ARGOCD_CM_MARKER))]
+    settings = [*scan.argocd_settings]
     for member in members:
         settings += argo.read_settings(member.documents)
         settings += flux.read_settings(member.documents)
@@ -65,8 +62,8 @@ def _chart_settings(member: RenderedUnit) -> tuple[ControllerSetting, ...]:
         if isinstance(request, ChartRequest) and source.canonical_location.rstrip("/").endswith(
             f"/{ARGO_CHART}"
         ):
-            values = cast("dict[str, Json]", dict(request.values))
-            return argo.read_chart_values(values, member.unit.location or Location(""))
+            location = member.unit.location or Location("")
+            return argo.read_chart_values(dict(request.values), location)
     return ()
 
 
@@ -78,12 +75,11 @@ def settings_findings(settings: dict[str, ControllerSetting]) -> list[Finding]:
     if not listed:
         return []
     shown = [f"{setting.name}={_shorten(str(setting.value))}" for setting in listed]
-    more = f" and {len(shown) - MAX_NAMED_SETTINGS} more" if len(shown) > MAX_NAMED_SETTINGS else ""
     return [
         Finding(
             code="units.settings",
             severity=Severity.NOTE,
-            message=f"controller settings in use: {', '.join(shown[:MAX_NAMED_SETTINGS])}{more}",
+            message=f"controller settings in use: {join_limited(shown, MAX_NAMED_SETTINGS)}",
             location=listed[0].location,
             reason="all other settings have their defaults",
         )
@@ -112,14 +108,12 @@ def find_health_rules(settings: Mapping[str, ControllerSetting]) -> tuple[LuaRul
 
 
 def _rules_finding(rules: LuaRules) -> Finding:
-    names = [f"`{sanitize(name)}`" for name in rules.named]
-    more = f" and {len(names) - MAX_NAMED_RULES} more" if len(names) > MAX_NAMED_RULES else ""
     gates_children = rules.find(*APPLICATION) is not None
     reason = "so waves of a parent Application wait for its children" if gates_children else ""
     return Finding(
         code="argo.health-rules",
         severity=Severity.NOTE,
-        message=f"using custom health checks for {', '.join(names[:MAX_NAMED_RULES])}{more}",
+        message=f"using custom health checks for {join_quoted(rules.named, MAX_NAMED_RULES)}",
         location=next(iter(rules.named.values())).location,
         reason=reason,
         fix="override them with `--health-rules FILE`",
@@ -160,7 +154,7 @@ def _without_excluded_objects(
     server = _destination_server(project_request)
     kept_indexes, dropped = [], dict[str, int]()
     for index, document in enumerate(result.documents):
-        kind = Kind.of(get_text(document.body, "apiVersion"), get_text(document.body, "kind"))
+        kind = object_kind(document.body)
         if filters.excludes(kind.group, kind.name, server):
             name = f"{kind.group}/{kind.name}" if kind.group else kind.name
             dropped[name] = dropped.get(name, 0) + 1
@@ -272,20 +266,15 @@ def unknown_cluster_findings(
 
 
 def _unknown_cluster_finding(name: str, units: Sequence[Unit], known: list[str]) -> Finding:
-    more = f" and {len(units) - 1} more" if len(units) > 1 else ""
-    matches = get_close_matches(name, known, n=1)
+    names = join_quoted([unit.id for unit in units], 1)
     known_names = ", ".join(f"`{sanitize(cluster)}`" for cluster in known)
     finding = Finding(
         code="argo.cluster",
         severity=Severity.WARNING,
-        message=f"`{units[0].id}`{more}: no cluster `{sanitize(name)}` in this repository",
+        message=f"{names}: no cluster `{sanitize(name)}` in this repository",
         reason=(
             f"known clusters: {known_names}; Argo CD rejects Applications for unregistered clusters"
         ),
-        fix=(
-            f"did you mean `{sanitize(matches[0])}`?"
-            if matches
-            else f"correct the name, or register cluster `{sanitize(name)}`"
-        ),
+        fix=suggest(name, known, f"correct the name, or register cluster `{sanitize(name)}`"),
     )
     return at_unit_field(units[0], "spec.destination.name", finding)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -28,6 +28,7 @@ from tidegate.health.lua import NO_LUA_RULES, LuaRules
 from tidegate.model.config import Config, ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.capabilities import Capabilities
+from tidegate.model.text.names import unknown_name_error
 from tidegate.model.units.rendering import NO_ROOT, Directory, Tool, ToolDetection
 from tidegate.model.units.source import LocalSource
 from tidegate.model.units.unit import Unit, UnitId, UnitSource
@@ -35,12 +36,15 @@ from tidegate.render.tool_detection import detect_tool
 from tidegate.source import VendoredCharts, fetch
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.config import configured_checkouts, filter_ignored, load_config
+from tidegate.workspace.discovery.absent_files import absent_file_findings
 from tidegate.workspace.discovery.ambiguity import (
     find_nested,
     nested_findings,
     require_single_target,
+    template_findings,
     unit_chart_findings,
     unused_findings,
+    values_findings,
 )
 from tidegate.workspace.discovery.appsets import (
     AppSetExpander,
@@ -59,6 +63,7 @@ from tidegate.workspace.discovery.controller_settings import (
     without_excluded,
 )
 from tidegate.workspace.discovery.findings import repository_findings
+from tidegate.workspace.discovery.left_out import split_left_out
 from tidegate.workspace.discovery.order import narrow_tree
 from tidegate.workspace.discovery.projects import Projects
 from tidegate.workspace.discovery.scan import MANIFEST_SUFFIXES, RepositoryScan
@@ -74,9 +79,12 @@ from tidegate.workspace.discovery.unit_tree import (
     is_included,
     overlay_units,
     renders_itself,
+    with_sources_of_trees,
+    without_covered_parents,
+    without_deployed_objects,
+    without_implicit_parent,
 )
 from tidegate.workspace.generator_data import GeneratorData
-from tidegate.workspace.locations import FieldLocator
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.render_unit import render_unit
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult
@@ -156,7 +164,8 @@ async def discover(
 ) -> DiscoveryResult:
     """Find the units of a request. Raises if there is nothing to find."""
     result = await _discover(request, settings, get_capabilities, list_live)
-    return replace(result, findings=FieldLocator(result.scan.root).locate_findings(result.findings))
+    findings = (*result.findings, *absent_file_findings(result.scan))
+    return replace(result, findings=result.scan.locator.locate_findings(findings))
 
 
 async def _discover(
@@ -171,7 +180,10 @@ async def _discover(
         settings, get_capabilities, target.config, request.generator_data, list_live
     )
     if not (target.is_tree or target.is_file):
-        return await _discover_plain_units(_plain_units(request), scan, context)
+        result = await _discover_plain_units(_plain_units(request), scan, context)
+        is_chart = scan.search_path in scan.charts and not request.render_flags.get("values")
+        charts = [scan.search_path] if is_chart else []
+        return replace(result, findings=(*result.findings, *values_findings(charts, scan)))
     if scan.has_units:
         aliases = await find_repository_aliases(scan, settings)
         if aliases.candidates:
@@ -191,14 +203,23 @@ async def _discover(
     if target.is_file:
         return await _discover_plain_units(_file_units(request, scan), scan, context)
     if scan.unit_charts:
-        charts = [
+        chart_requests = [
             replace(request, path_or_url=str(scan.root / chart)) for chart in scan.unit_charts
         ]
-        result = await _discover_plain_units(
-            [unit for chart in charts for unit in _plain_units(chart)], scan, context
-        )
+        units = [
+            msgspec.structs.replace(unit, is_implicit=True)
+            for chart_request in chart_requests
+            for unit in _plain_units(chart_request)
+        ]
+        result = await _discover_plain_units(units, scan, context)
+        without_values = () if request.render_flags.get("values") else scan.unit_charts
         return replace(
-            result, findings=(*result.findings, *unused_findings(scan, result.unit_trees))
+            result,
+            findings=(
+                *result.findings,
+                *values_findings(without_values, scan),
+                *unused_findings(scan, result.unit_trees),
+            ),
         )
     nested = find_nested(scan)
     if nested and scan.search_path not in scan.manifest_directories:
@@ -229,7 +250,7 @@ async def find_appsets(
             expanded += [await expander.expand(appset) for appset in declared.application_sets]
             findings += declared.findings if declared.application_sets else ()
     findings += (finding for expanded_set in expanded for finding in expanded_set.declared.findings)
-    return expanded, FieldLocator(scan.root).locate_findings(dict.fromkeys(findings))
+    return expanded, scan.locator.locate_findings(dict.fromkeys(findings))
 
 
 class _PathTarget(msgspec.Struct, frozen=True):
@@ -333,7 +354,8 @@ async def _scan_target(
     async with RenderContext(settings) as context:
         tree = await fetch(LocalSource(str(target.root)), await context.fetch_options(None))
     files = filter_ignored(tree.files, target.root, target.config)
-    scan = RepositoryScan(target.root, files, target.path.relative_to(target.root).as_posix())
+    search_path = target.path.relative_to(target.root).as_posix()
+    scan = RepositoryScan(target.root, files, search_path, escaping_links=tree.escaping_links)
     vendored = VendoredCharts(scan.files, scan.root)
     return scan, replace(settings, vendored=vendored, scanned_tree=tree, read=scan.read_documents)
 
@@ -367,7 +389,12 @@ async def _build_trees(
 ) -> tuple[UnitTree, ...]:
     async with RenderContext(aliases.settings) as render_context:
         nodes = await context.tree_builder(scan, render_context).build(units)
-    return tuple(build_unit_tree(node, scan) for node in nodes)
+    return tuple(
+        without_implicit_parent(tree, tree.members[0].unit.sources[0].path, scan.root)
+        if tree.members[0].unit.is_implicit
+        else tree
+        for tree in (build_unit_tree(node, scan) for node in nodes)
+    )
 
 
 async def _discover_repository(
@@ -419,7 +446,11 @@ async def _find_unit_trees(
         standalone = [
             unit for unit in scan.candidates if not is_included(unit, scan) or renders_itself(unit)
         ]
-        nodes = await build(standalone)
+        nodes = [
+            node
+            for node in await build(standalone)
+            if not _is_generator_input(node.member.unit, scan)
+        ]
         roots, cycles = find_roots(nodes)
         created = {name for node in roots for name in build_unit_tree(node, scan).identifiers}
         remaining = [
@@ -427,13 +458,28 @@ async def _find_unit_trees(
         ]
         nodes = [*roots, *await build(overlay_units(remaining, scan))]
         roots, more_cycles = find_roots(nodes)
-        unit_trees = [build_unit_tree(node, scan) for node in roots]
+        roots = without_covered_parents(roots)
+        trees = [(build_unit_tree(node, scan), node) for node in roots]
+        unit_trees, left_out = split_left_out((tree for tree, _ in trees), scan)
         groups = [*directory_units(unit_trees, scan)]
         grouped = {id(sibling) for _, siblings in groups for sibling in siblings}
         parents = await build([parent for parent, _ in groups])
-        unit_trees = [unit_tree for unit_tree in unit_trees if id(unit_tree) not in grouped]
-        unit_trees += [build_unit_tree(node, scan) for node in parents]
-    return unit_trees, (*aliases.findings, *cycles, *more_cycles, *scan.parse_findings)
+        remaining_ids = {id(tree) for tree in unit_trees} - grouped
+        nodes = [node for tree, node in trees if id(tree) in remaining_ids]
+        nodes = await with_sources_of_trees([*nodes, *parents], builder)
+        unit_trees = [build_unit_tree(node, scan) for node in nodes]
+    return without_deployed_objects(unit_trees), (
+        *aliases.findings,
+        *cycles,
+        *more_cycles,
+        *left_out,
+        *template_findings(scan, unit_trees),
+        *scan.parse_findings,
+    )
+
+
+def _is_generator_input(unit: Unit, scan: RepositoryScan) -> bool:
+    return unit.location is not None and unit.location.name in scan.generator_inputs
 
 
 async def _conclude(
@@ -483,28 +529,13 @@ def select_trees(result: DiscoveryResult, request: LoadRequest) -> tuple[UnitTre
     """Return the selected trees with their selected units. Raises PlanError for an unknown name."""
     unit_trees = result.unit_trees
     if request.entry:
-        unit_trees = tuple(
-            unit_tree
-            for unit_tree in unit_trees
-            if matches_name(unit_tree.members[0].unit, request.entry)
-        )
-        if not unit_trees:
-            known = [
-                name
-                for unit_tree in result.unit_trees
-                for name in _unit_names(unit_tree.members[0].unit)
-            ]
-            raise _unknown_name_error("root", request.entry, known)
+        roots = find_units(request.entry, map(_root_unit, unit_trees), noun="root")
+        unit_trees = tuple(tree for tree in unit_trees if _root_unit(tree) in roots)
     if not request.units:
         return unit_trees
-    members = [member for unit_tree in unit_trees for member in unit_tree.members]
+    units = [member.unit for unit_tree in unit_trees for member in unit_tree.members]
     for name in request.units:
-        if not any(matches_name(member.unit, name) for member in members):
-            raise _unknown_name_error(
-                "unit",
-                name,
-                [unit_name for member in members for unit_name in _unit_names(member.unit)],
-            )
+        find_units(name, units)
     return tuple(
         subtree
         for unit_tree in unit_trees
@@ -522,6 +553,20 @@ def _select_units(unit_tree: UnitTree, names: Sequence[str]) -> UnitTree:
     return narrow_tree(unit_tree, tuple(selected.values()))
 
 
+def _root_unit(unit_tree: UnitTree) -> Unit:
+    return unit_tree.members[0].unit
+
+
+def find_units(name: str, units: Iterable[Unit], *, noun: str = "unit") -> list[Unit]:
+    """Return the units with a name, or in a directory of that name. Raises PlanError for none."""
+    units = [*units]
+    matches = [unit for unit in units if matches_name(unit, name)]
+    if not matches:
+        known = (unit_name for unit in units for unit_name in _unit_names(unit))
+        raise unknown_name_error(name, known, partial(PlanError, "plan.named"), noun=noun)
+    return matches
+
+
 def matches_name(unit: Unit, *names: str) -> bool:
     """Return whether a unit has one of these names, or is in a directory of that name."""
     file = unit.location.name if unit.location else ""
@@ -531,17 +576,21 @@ def matches_name(unit: Unit, *names: str) -> bool:
     )
 
 
-def _unit_names(unit: Unit) -> list[str]:
-    """Return the names of a unit: its ID, its name, its file."""
-    files = [unit.location.name] if unit.location else []
-    return [str(unit.id), unit.id.name, f"{unit.id.namespace}/{unit.id.name}", *files]
+def _unit_names(unit: Unit) -> tuple[str, ...]:
+    """Return the names of a unit, its file, and its line in the file."""
+    location = unit.location
+    places = (location.name, f"{location.name}:{location.line}") if location else ()
+    return (*unit.id.names, *places)
 
 
-def _unknown_name_error(noun: str, name: str, known: Sequence[str]) -> PlanError:
-    matches = get_close_matches(name, known, n=1)
-    hint = f"did you mean `{matches[0]}`? " if matches else ""
-    return PlanError(
-        "plan.named",
-        f"{noun} `{name}` not found",
-        hint=f"{hint}list all units with `tidegate units`",
-    )
+def distinct_names(units: Iterable[Unit]) -> list[str]:
+    """Return a name of each unit that none of the others has, or its ID if there is none."""
+    units = [*units]
+    names = [_unit_names(unit) for unit in units]
+    return [
+        next(
+            (name for name in unit_names if sum(name in other for other in names) == 1),
+            str(unit.id),
+        )
+        for unit, unit_names in zip(units, names, strict=True)
+    ]

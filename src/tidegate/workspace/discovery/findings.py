@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+import msgspec
 from msgspec import structs
 
 from tidegate.dialect.argo.appset.reader import relocate_to_template
 from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.documents import Document
 from tidegate.errors import Location, SourceError, TidegateError, sanitize
-from tidegate.files import read_regular_file
+from tidegate.model.display import join_quoted
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.text.suggest import closest_match
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.text.suggest import find_misspelled
+from tidegate.model.units.chart_request import ChartRequest
+from tidegate.model.units.policy import Tracking
 from tidegate.model.units.rendering import FluxDetails
 from tidegate.model.units.source import ChartSource, LocalSource, OciSource, SourceObject
 from tidegate.model.units.unit import Unit, UnitId
@@ -27,6 +31,9 @@ from tidegate.workspace.rendering.result import (
     render_notes,
 )
 
+UNIT_CUTOFF = 0.8
+"""The minimum similarity of a dependency, which certainly does not exist, to a unit."""
+
 
 def repository_findings(
     unit_trees: Collection[UnitTree], scan: RepositoryScan
@@ -40,17 +47,19 @@ def repository_findings(
 
 def _appset_findings(scan: RepositoryScan) -> Iterator[Finding]:
     for name, generated in scan.generated.items():
-        if not scan.declared[name].units:
+        is_patched = bool(scan.overlay_index.including(name))
+        if not scan.declared[name].units and not is_patched:
             yield from generated.findings
 
 
 def _tree_findings(unit_trees: Collection[UnitTree], scan: RepositoryScan) -> Iterator[Finding]:
-    ids = {name for unit_tree in unit_trees for name in unit_tree.unit_ids}
+    known_units = KnownUnits.from_trees(unit_trees)
     yield from _overwritten_units(unit_trees, scan)
     for unit_tree in unit_trees:
         yield from unit_tree.findings
         unit_findings = [*_root_findings(unit_tree, scan)]
-        for member in unit_tree.members:
+        members = [member for member in unit_tree.members if not member.is_raw]
+        for member in members:
             unit_findings += member.declared.findings
             unit_findings += _document_findings(member, scan)
         yield from unit_findings
@@ -60,22 +69,15 @@ def _tree_findings(unit_trees: Collection[UnitTree], scan: RepositoryScan) -> It
             if finding.severity is Severity.ERROR
             for key in _finding_keys(finding)
         }
-        unrendered = {
-            candidate.unit.id
-            for candidate in unit_tree.members
-            if isinstance(candidate.result, RenderFailure)
-        }
-        for member in unit_tree.members:
+        for member in members:
             if faulty_keys.isdisjoint(_unit_keys(member.unit)):
-                failures = render_failure_findings(member)
-                skipped_codes = PATCHABLE_CODES if member.unit.parent in unrendered else ()
-                yield from (finding for finding in failures if finding.code not in skipped_codes)
+                yield from render_failure_findings(member)
             yield from _uncertainty_findings(member)
-            yield from _unknown_dependency_findings(member.unit, ids)
+            yield from _unknown_dependency_findings(member.unit, known_units)
             yield from _self_managed_findings(member)
-    yield from _assumed_source_findings(
-        member for unit_tree in unit_trees for member in unit_tree.members
-    )
+    all_members = [member for unit_tree in unit_trees for member in unit_tree.members]
+    yield from _assumed_source_findings(all_members)
+    yield from _unknown_variable_findings(all_members)
 
 
 def _document_findings(member: RenderedUnit, scan: RepositoryScan) -> Iterator[Finding]:
@@ -106,7 +108,7 @@ def _root_findings(unit_tree: UnitTree, scan: RepositoryScan) -> Iterator[Findin
 
 
 def _check_documents(documents: Iterable[Document], scan: RepositoryScan) -> Iterable[Finding]:
-    return check_objects(documents, read_file=lambda name: read_regular_file(scan.root / name))
+    return check_objects(documents, scan.locator.file)
 
 
 def _without_reported(
@@ -158,7 +160,7 @@ def _merge_by_field(findings: Iterable[Finding]) -> Iterator[Finding]:
             (finding.code, finding.location.field if finding.location else ""), []
         ).append(finding)
     for first, *others in grouped.values():
-        more = f"; also affects {len(others)} more of its ApplicationSet" if others else ""
+        more = f"; also affects {len(others)} more from its ApplicationSet" if others else ""
         unit_groups = (first.unit_names, *(finding.unit_names for finding in others))
         names = tuple(name for group in unit_groups for name in group) if all(unit_groups) else ()
         yield structs.replace(first, reason=f"{first.reason}{more}", unit_names=names)
@@ -166,7 +168,7 @@ def _merge_by_field(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def render_failure_findings(member: RenderedUnit) -> Iterator[Finding]:
     """Yield why a unit of a repository has no objects."""
-    if not isinstance(member.result, RenderFailure) or not member.unit.id.kind:
+    if not isinstance(member.result, RenderFailure) or member.unit.is_path:
         return  # for PATH itself, this is an error and not a finding
     for error in member.result.errors:
         needed_sources = describe_needed_sources(member.unit, error)
@@ -222,10 +224,6 @@ def describe_needed_sources(unit: Unit, error: TidegateError) -> str:
     return f" from {' and '.join(map(redact_password, sources))}"
 
 
-PATCHABLE_CODES = frozenset(
-    {"render.data", "render.sops.not-requested", "render.substitute.missing"}
-)
-"""Codes of problems that the parent may patch away, where its objects are unknown."""
 MISSING_REFERENCE_CODES = frozenset({"source.object", "source.path", "source.undeclared"})
 """Codes of references of units to what does not exist."""
 PATH_FIELDS = {"Kustomization": "spec.path", "Application": "spec.source.path"}
@@ -237,11 +235,13 @@ NOTE_CODES = frozenset({"render.lookup", UNDECRYPTED_DATA})
 
 def _uncertainty_findings(member: RenderedUnit) -> Iterator[Finding]:
     """Yield the findings about uncertain results of a rendered unit."""
-    if isinstance(member.result, RenderResult) and member.unit.id.kind:
-        for error in render_notes(member.result):
+    if isinstance(member.result, RenderResult) and not member.unit.is_path:
+        refusals = member.result.refusals
+        for error in (*refusals, *render_notes(member.result)):
+            severity = Severity.NOTE if error.code in NOTE_CODES else Severity.WARNING
             yield Finding(
                 code=error.code,
-                severity=Severity.NOTE if error.code in NOTE_CODES else Severity.WARNING,
+                severity=Severity.ERROR if error in refusals else severity,
                 message=f"`{member.unit.id}`: {error.problem}",
                 location=error.location or member.unit.location,
                 fix=error.hint,
@@ -250,21 +250,116 @@ def _uncertainty_findings(member: RenderedUnit) -> Iterator[Finding]:
             )
 
 
-def _unknown_dependency_findings(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
+def _unknown_variable_findings(members: Iterable[RenderedUnit]) -> Iterator[Finding]:
+    """Yield a finding for each object with variables that is not in the repository."""
+    users: dict[tuple[str, str, str], list[tuple[Unit, TidegateError]]] = {}
+    for member in members:
+        result = member.result
+        for unknown in result.unknown_variables if isinstance(result, RenderResult) else ():
+            key = (unknown.kind, unknown.namespace, unknown.name)
+            users.setdefault(key, []).append((member.unit, unknown.error))
+    for (kind, namespace, name), uses in users.items():
+        error = uses[0][1]
+        names = join_quoted([user.id for user, _ in uses], 1)
+        yield Finding(
+            code="units.unknown-variables",
+            severity=Severity.WARNING,
+            message=f"{kind} `{sanitize(namespace)}/{sanitize(name)}` with variables of"
+            f" {names} is not in this repository",
+            location=error.location,
+            reason="placeholders replace its variables, and the fields with placeholders are not"
+            " checked",
+            fix=f"add the {kind}, encrypted or with example values, to check these fields",
+            error_problem=error.problem,
+        )
+
+
+class KnownUnits(msgspec.Struct, frozen=True):
+    """The units of a repository, and what is known about those that could not be read."""
+
+    ids: frozenset[UnitId]
+    unread_names: frozenset[tuple[str, str]]
+    """Kinds and names of units in files below units that were not rendered."""
+    opaque: tuple[UnitId, ...]
+    """Units whose source could not be fetched, and that may create units."""
+
+    @classmethod
+    def from_trees(cls, unit_trees: Collection[UnitTree]) -> KnownUnits:
+        members = [member for unit_tree in unit_trees for member in unit_tree.members]
+        unread = [member for unit_tree in unit_trees for member in unit_tree.unread]
+        return cls(
+            frozenset(member.unit.id for member in members),
+            frozenset(
+                (unit_id.kind, unit_id.name)
+                for unit_id in (
+                    *(member.unit.id for member in unread),
+                    *_without_namespace(members),
+                )
+            ),
+            tuple(member.unit.id for member in (*members, *unread) if _may_create_units(member)),
+        )
+
+    def is_unread(self, missing: UnitId) -> bool:
+        """Return whether a unit is in a file below a unit that was not rendered."""
+        return (missing.kind, missing.name) in self.unread_names
+
+
+def _without_namespace(members: Iterable[RenderedUnit]) -> Iterator[UnitId]:
+    """Yield the units whose resource has no namespace, though nothing sets one: Flux rejects it."""
+    for member in members:
+        policy, destination = member.unit.policy, member.unit.destination
+        if policy.tracking is Tracking.FLUX and not destination.namespace:
+            for document in member.documents:
+                metadata = get_mapping(document.body, "metadata")
+                if not get_text(metadata, "namespace"):
+                    kind, name = get_text(document.body, "kind"), get_text(metadata, "name")
+                    yield UnitId(kind, "", "", name)
+
+
+def _may_create_units(member: RenderedUnit) -> bool:
+    """Return whether a unit without a tree may create units. Charts of releases rarely do."""
+    if not isinstance(member.result, RenderFailure) or member.result.trees:
+        return False
+    return any(
+        not isinstance(source.source, ChartSource) and not isinstance(source.request, ChartRequest)
+        for source in member.unit.sources
+    )
+
+
+def _unknown_dependency_findings(unit: Unit, known_units: KnownUnits) -> Iterator[Finding]:
+    known = known_units.ids
     for dependency in unit.dependencies:
-        if dependency.unit is not None and dependency.unit not in known:
-            problem = f"depends on `{dependency.unit}`, which does not exist"
+        if dependency.unit is None or dependency.unit in known:
+            continue
+        if known_units.is_unread(dependency.unit):
+            problem = f"depends on `{dependency.unit}`, which was not read"
             yield Finding(
-                code="units.unknown",
+                code="units.unread",
                 severity=Severity.ERROR,
                 message=f"`{unit.id}` {problem}",
                 location=dependency.location,
-                reason="it never starts, because its dependency never becomes ready",
-                fix=_dependency_fix(dependency.unit, known),
+                reason="a unit that cannot be rendered creates it",
                 unit=unit.id,
                 unit_problem=problem,
                 missing_dependency=dependency.unit,
             )
+            continue
+        problem = f"depends on `{dependency.unit}`, which does not exist"
+        is_uncertain = bool(known_units.opaque) and not _is_misspelt(dependency.unit, known)
+        consequence = "it never starts, because its dependency never becomes ready"
+        exception = f", unless `{known_units.opaque[0]}` creates it" if is_uncertain else ""
+        yield Finding(
+            code="units.unknown",
+            severity=Severity.ERROR,
+            message=f"`{unit.id}` {problem}",
+            location=dependency.location,
+            reason=consequence + exception,
+            fix=_dependency_fix(dependency.unit, known),
+            unit=unit.id,
+            unit_problem=problem,
+            missing_dependency=dependency.unit,
+            is_uncertain=is_uncertain,
+        )
 
 
 def _dependency_fix(missing: UnitId, known: Collection[UnitId]) -> str:
@@ -305,7 +400,7 @@ def _closest_unit(missing: UnitId, known: Collection[UnitId]) -> UnitId | None:
         if candidate.namespace == missing.namespace
     }
     other_namespaces = [candidate for candidate in same_kind if candidate.name == missing.name]
-    closest = names.get(closest_match(missing.name, names))
+    closest = names.get(find_misspelled(missing.name, names, cutoff=UNIT_CUTOFF))
     return closest or (other_namespaces[0] if len(other_namespaces) == 1 else None)
 
 
@@ -333,11 +428,11 @@ def _assumed_source_findings(members: Iterable[RenderedUnit]) -> Iterator[Findin
         if isinstance(source.source, LocalSource) and isinstance(source.details, FluxDetails)
     ]
     for unit, path in assumed[:1]:
-        others = f" and {len(assumed) - 1} more" if len(assumed) > 1 else ""
+        names = join_quoted([assumed_unit.id for assumed_unit, _ in assumed], 1)
         yield Finding(
             code="units.checkout",
             severity=Severity.NOTE,
-            message=f"source `flux-system` of `{unit.id}`{others} is assumed to be this directory",
+            message=f"source `flux-system` of {names} is assumed to be this directory",
             location=unit.location,
             reason=f"no file declares the source, and `{sanitize(path)}` exists here",
             fix="declare the source if it is another repository",

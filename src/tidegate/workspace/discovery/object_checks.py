@@ -3,48 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
-from pathlib import Path
 
 from tidegate.dialect.argo.typos import find_annotation_typos
-from tidegate.documents import Document, duplicate_errors, find_locations, read_documents
+from tidegate.documents import Document, duplicate_errors
 from tidegate.documents.document import format_path
-from tidegate.errors import DocumentError, Location, sanitize
-from tidegate.files import read_regular_file
+from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding, Severity, warning_from_error
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.units.unit import UnitId
 from tidegate.schema.custom_resources import SchemaProblem, check_custom_resource
 from tidegate.workspace.discovery.unit_tree import RenderedUnit
-from tidegate.workspace.locations import FieldLocator
-
-ReadFile = Callable[[str], bytes]
-"""Returns the content of a file that a location names. Raises OSError if there is none."""
+from tidegate.workspace.locations import FieldLocator, SourceFile
 
 
 def check_objects(
-    documents: Iterable[Document], *, read_file: ReadFile = read_regular_file
+    documents: Iterable[Document], find_file: Callable[[str], SourceFile]
 ) -> tuple[Finding, ...]:
     """Return what a server would reject in these objects, and which fields it would drop.
 
     A finding has the line of its field where its file contains the object as it is here; an object
     that was rendered has its own location.
     """
-    load = cache(lambda name: _load_file(name, read_file))
     return tuple(
         finding
         for document in documents
-        if (problems := check_custom_resource(document.body))
-        for finding in _findings(document, problems, load)
+        if (problems := _certain_problems(document))
+        for finding in _findings(document, problems, find_file)
     )
 
 
+def _certain_problems(document: Document) -> tuple[SchemaProblem, ...]:
+    """Return the problems of the fields whose values are known."""
+    problems = check_custom_resource(document.body)
+    return tuple(problem for problem in problems if not document.is_unknown(problem.path))
+
+
 def _findings(
-    document: Document, problems: tuple[SchemaProblem, ...], load: Callable[[str], _LoadedFile]
+    document: Document,
+    problems: tuple[SchemaProblem, ...],
+    find_file: Callable[[str], SourceFile],
 ) -> Iterable[Finding]:
-    content, written_documents = load(document.location.name)
-    if document in written_documents:
-        locations = find_locations(content, [(document, problem.path) for problem in problems])
+    file = find_file(document.location.name)
+    if file.contains(document):
+        locations = tuple(file.locations.find(document, problem.path) for problem in problems)
     else:
         locations = tuple(
             document.location.with_field(format_path(problem.path)) for problem in problems
@@ -88,25 +89,12 @@ def _fix(problem: SchemaProblem) -> str:
     return "put the value in quotes" if problem.lacks_quotes else ""
 
 
-_LoadedFile = tuple[bytes, tuple[Document, ...]]
-
-
-def _load_file(name: str, read_file: ReadFile) -> _LoadedFile:
-    """Return the content of a file and its documents; nothing if it cannot be read."""
-    try:
-        content = read_file(name)
-        return content, read_documents(content, name)
-    except (OSError, ValueError, DocumentError):
-        return b"", ()
-
-
-def find_typos(members: Iterable[RenderedUnit], root: Path) -> tuple[Finding, ...]:
+def find_typos(members: Iterable[RenderedUnit], locator: FieldLocator) -> tuple[Finding, ...]:
     """Return the findings about typos and duplicate keys in objects, each once and at its line.
 
     A duplicate key in a unit of a repository is a warning, as its controller deploys the unit. In
     files that PATH names it is an error for commands that deploy them.
     """
-    locator = FieldLocator(root)
     findings: list[Finding] = []
     for member in members:
         order = member.unit.policy.order
@@ -115,6 +103,6 @@ def find_typos(members: Iterable[RenderedUnit], root: Path) -> tuple[Finding, ..
                 locator.locate_finding(finding, document)
                 for finding in find_annotation_typos(document, order)
             )
-            if member.unit.id.kind:
+            if not member.unit.is_path:
                 findings += map(warning_from_error, duplicate_errors(document))
     return tuple(dict.fromkeys(findings))

@@ -57,6 +57,15 @@ class OverlayIndex(msgspec.Struct, frozen=True):
         """Return the overlays that include a file or a directory."""
         return self.overlays.get(path, [])
 
+    def all_including(self, path: str) -> set[str]:
+        """Return the overlays that include a file or directory, and those that include them."""
+        seen, pending = set[str](), [*self.including(path)]
+        for overlay in pending:  # the list grows during the loop
+            if overlay not in seen:
+                seen.add(overlay)
+                pending += self.including(overlay)
+        return seen
+
     def topmost_including(self, path: str) -> list[str]:
         """Return the overlays that include a file, and that no other overlay includes."""
         seen, topmost, pending = set[str](), list[str](), [*self.including(path)]

@@ -31,11 +31,11 @@ from tidegate.dialect.argo.project_permissions import (
 )
 from tidegate.dialect.argo.projects import KIND, read_project, rule_paths, with_global_projects
 from tidegate.dialect.ownership.tracking import ARGO_NAMESPACE
-from tidegate.documents import Document, find_locations, read_documents, read_first_value
+from tidegate.documents import Document, read_first_value
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, sanitize
-from tidegate.files import read_regular_file
 from tidegate.model.config import ControllerSetting
+from tidegate.model.display import join_quoted
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.labels import selector_matches
@@ -120,7 +120,11 @@ class Projects(msgspec.Struct):
                 findings += unit_findings
                 members.append(member if unit is member.unit else replace(member, unit=unit))
             result.append(replace(unit_tree, members=tuple(members)))
-        findings += (_missing_finding(name, units) for name, units in missing.items())
+        has_projects = bool(self._parsed)
+        findings += (
+            _missing_finding(name, units, has_projects=has_projects)
+            for name, units in missing.items()
+        )
         return result, list(dict.fromkeys(findings))
 
     def _rendered_projects(self, unit_tree: UnitTree) -> dict[str, tuple[Document, str]]:
@@ -243,16 +247,9 @@ class _FieldLocations(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_document(cls, document: Document, scan: RepositoryScan) -> _FieldLocations:
-        paths = [*rule_paths(document)]
-        try:
-            content = read_regular_file(scan.root / document.location.name)
-            is_unchanged = document in read_documents(content, document.location.name)
-        except (OSError, ValueError, DocumentError):
-            return cls(document, {})
-        locations = (
-            find_locations(content, [(document, path) for path in paths]) if is_unchanged else ()
-        )
-        return cls(document, dict(zip(paths, locations, strict=False)))
+        file = scan.locator.file(document.location.name)
+        paths = rule_paths(document) if file.contains(document) else ()
+        return cls(document, {path: file.locations.find(document, path) for path in paths})
 
     def __call__(self, path: FieldPath) -> Location:
         return self.locations.get(path) or self.document.location.with_field(format_path(path))
@@ -327,17 +324,19 @@ def at_unit_field(unit: Unit, field: str, finding: Finding) -> Finding:
     return relocate_to_template(located) if unit.generated_by else located
 
 
-def _missing_finding(name: str, units: Sequence[Unit]) -> Finding:
-    more = f" and {len(units) - 1} more" if len(units) > 1 else ""
+def _missing_finding(name: str, units: Sequence[Unit], *, has_projects: bool) -> Finding:
+    """Return a warning; a note if no unit has its project here, as all may be made elsewhere."""
+    names = join_quoted([unit.id for unit in units], 1)
     finding = Finding(
         code="argo.project-missing",
-        severity=Severity.WARNING,
-        message=f"project `{sanitize(name)}` of `{units[0].id}`{more} not found",
+        severity=Severity.WARNING if has_projects else Severity.NOTE,
+        message=f"project `{sanitize(name)}` of {names} not found",
         reason=(
             "it is neither in the repository nor in a connected cluster; without it, Argo CD"
             " rejects the Application"
         ),
         fix="add the AppProject, or correct the name",
+        cause="" if has_projects else "no projects",
     )
     return at_unit_field(units[0], "spec.project", finding)
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
+from tidegate.dialect.argo.settings import read_chart_values, read_settings
 from tidegate.dialect.declared import Declarations
 from tidegate.dialect.units import FLUX_NAMESPACE, UnitFinder
 from tidegate.documents import Document, read_documents
 from tidegate.errors import DocumentError
 from tidegate.files import PathEscapeError, RootedFiles
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.text.lazy_regex import lazy_regex
@@ -28,6 +30,7 @@ from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 from tidegate.render.sops import replace_with_placeholders
 from tidegate.workspace.discovery.closest_file import ClosestFileIndex
 from tidegate.workspace.discovery.overlays import OverlayIndex
+from tidegate.workspace.locations import FieldLocator
 
 NO_DECLARATIONS = Declarations()
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
@@ -35,7 +38,11 @@ CHART_FILE = "Chart.yaml"
 TEMPLATES_DIRECTORY = "templates"
 NOT_AN_OBJECT = "documents.object"
 """Error code of a document that is not a mapping, such as test data: no unit applies it."""
+IS_TEMPLATE = "documents.template"
+"""Error code of a file with the syntax of Go or Jinja templates."""
 MAX_FILE_SIZE = 32 * 1024 * 1024
+MAX_KEPT_SIZE = 128 * 1024 * 1024
+"""Total size in bytes of the contents that a scan keeps; other files are read again."""
 VALUES_FILE = lazy_regex(r"(?:.*/)?values[^/]*\.ya?ml")
 BOOTSTRAP_KINDS = ("GitRepository", "OCIRepository")
 DATA_OBJECT_KINDS = ("ConfigMap", "Secret")
@@ -46,12 +53,37 @@ _UNIT_API_VERSION = lazy_regex(
     rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
     re.MULTILINE,
 )
+_TEMPLATE_SYNTAX = lazy_regex(r"\$\{|\{\{|\{%|<%")
 _UNIT_KINDS = lazy_regex(
     rb"""^[\s-]*kind\s*:\s*["']?(?:Application|ApplicationSet|Kustomization|HelmRelease)\b""",
     re.MULTILINE,
 )
 _ANY_OBJECT = lazy_regex(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
 _DATA_KINDS = lazy_regex(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
+
+
+_ARGOCD_OBJECT = lazy_regex(rb"""^["']?kind["']?\s*:\s*["']?ArgoCD\b""", re.MULTILINE)
+_ARGOCD_VALUES = lazy_regex(
+    rb"""\bconfigs["']?:\s[\s\S]*?^\s+["']?(?:cm|params)["']?:""", re.MULTILINE
+)
+ARGOCD_CM_MARKER = b"argocd-cm"
+"""Text in every ConfigMap with settings of Argo CD."""
+
+
+@dataclass
+class KeptContents:
+    """Contents of files that were read, up to a total size."""
+
+    contents: dict[str, bytes] = field(default_factory=dict)
+    """By file, its content."""
+    size: int = 0
+    """Total size of these contents in bytes."""
+
+    def add(self, name: str, content: bytes) -> None:
+        """Keep a content if there is room."""
+        if self.size + len(content) <= MAX_KEPT_SIZE:
+            self.contents[name] = content
+            self.size += len(content)
 
 
 @dataclass(frozen=True)
@@ -62,12 +94,23 @@ class RepositoryScan:
     files: tuple[str, ...]
     search_path: str = "."
     """The path in which units are searched."""
+    escaping_links: tuple[str, ...] = ()
+    """Links that lead out of the tree; they are not read."""
     parse_findings: list[Finding] = field(default_factory=list)
     """Findings about files that cannot be parsed."""
     generated: dict[str, Declarations] = field(default_factory=dict)
     """By file, its declarations with the units that its ApplicationSets generate, once expanded."""
+    generator_inputs: set[str] = field(default_factory=set)
+    """Files that git generators of ApplicationSets read: their contents are data."""
+    template_files: set[str] = field(default_factory=set)
+    """Files that are no YAML because they have template syntax."""
     unit_finder: UnitFinder = field(default_factory=UnitFinder, repr=False, compare=False)
     _hidden: dict[str, bool] = field(default_factory=dict, repr=False)
+    _kept: KeptContents = field(default_factory=KeptContents, repr=False, compare=False)
+    _parsed: dict[str, tuple[Document, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """By file, the objects in these contents."""
 
     def relative_to(self, folder: str) -> RepositoryScan:
         """Return the scan as seen from a directory above or below the search path."""
@@ -78,7 +121,12 @@ class RepositoryScan:
         )
         is_deeper = self.search_path.startswith(f"{folder}/")
         search_path = self.search_path.removeprefix(f"{folder}/") if is_deeper else "."
-        return RepositoryScan(self.root / folder, files, search_path)
+        links = tuple(
+            link.removeprefix(f"{folder}/")
+            for link in self.escaping_links
+            if link.startswith(f"{folder}/")
+        )
+        return RepositoryScan(self.root / folder, files, search_path, links)
 
     def is_searched(self, path: str) -> bool:
         """Return whether a path is the search path or below it."""
@@ -96,7 +144,7 @@ class RepositoryScan:
         for name in self.files:
             folder = self._chart_of_template(name) if name.endswith(MANIFEST_SUFFIXES) else None
             if folder is not None and folder not in unit_charts and self.is_searched(folder):
-                content = self._content(name)
+                content = self.content(name)
                 if _contains_unit_kinds(content) and _UNIT_KINDS.search(content):
                     unit_charts.add(folder)
         return [
@@ -148,10 +196,13 @@ class RepositoryScan:
     def read_documents(self, content: bytes, name: str) -> tuple[Document, ...]:
         """Return the objects of a text; those of an unchanged file that was scanned are reused.
 
-        Most files with units are applied by some unit, so they are read twice.
+        Most files are rendered by some unit, and rules and locations need their objects again.
         """
-        is_known = "documents" in self.__dict__ and self._relevant_files[0].get(name) == content
-        return (self.documents.get(name) if is_known else None) or read_documents(content, name)
+        if self._kept.contents.get(name) != content:
+            return read_documents(content, name)
+        if name not in self._parsed:
+            self._parsed[name] = read_documents(content, name)
+        return self._parsed[name]
 
     @cached_property
     def sources(self) -> ClosestFileIndex[SourceObject, DeclaredSource]:
@@ -166,12 +217,20 @@ class RepositoryScan:
     def is_bootstrap_repository(self) -> bool:
         """Whether units with a path in this tree use the source of a Flux bootstrap."""
         folders = {folder for file in self.files for folder in parent_directories(file)}
-        paths = (
+        declarations = self.declared.values()
+        paths = [
             source.path
-            for declared in self.declared.values()
+            for declared in declarations
             for unit in declared.units
             for source in unit.sources
             if isinstance(source.source, SourceObject) and is_bootstrap_source(source.source)
+        ]
+        paths += (
+            copy.base_directory
+            for declared in declarations
+            for declared_source in declared.sources
+            for copy in declared_source.copies
+            if is_bootstrap_source(copy.source)
         )
         return any(path in {"", "."} or path in folders for path in paths)
 
@@ -180,16 +239,43 @@ class RepositoryScan:
         """All ConfigMaps and Secrets."""
         index = ClosestFileIndex[DataKey, Document]()
         for name in self._relevant_files[1]:
-            for key, document in find_data_objects(self._parse(name, self._content(name))):
+            for key, document in find_data_objects(self._parse(name, self.content(name))):
                 index.add(key, name, document)
         return index
 
-    def documents_containing(self, marker: bytes) -> Iterator[Document]:
-        """Yield the objects of files that contain a ConfigMap or a Secret, and this text."""
-        for name in filter(self.is_searched, self._relevant_files[1]):
-            content = self._content(name)
-            if marker in content:
-                yield from self._parse(name, content)
+    def documents_containing(self, marker: bytes) -> tuple[Document, ...]:
+        """Return the objects of files that contain a ConfigMap or a Secret, and this text.
+
+        Each ApplicationSet asks for the same, so the files are read once.
+        """
+        if marker not in self._marked_documents:
+            names = filter(self.is_searched, self._relevant_files[1])
+            contents = ((name, self.content(name)) for name in names)
+            self._marked_documents[marker] = tuple(
+                document
+                for name, content in contents
+                if marker in content
+                for document in self._parse(name, content)
+            )
+        return self._marked_documents[marker]
+
+    @cached_property
+    def _marked_documents(self) -> dict[bytes, tuple[Document, ...]]:
+        return {}
+
+    @cached_property
+    def argocd_settings(self) -> tuple[ControllerSetting, ...]:
+        """The settings of Argo CD in files: ConfigMaps, ArgoCD objects and values of its chart."""
+        settings = [*read_settings(self.documents_containing(ARGOCD_CM_MARKER))]
+        for name in self.files:
+            if not name.endswith(MANIFEST_SUFFIXES) or not self.is_searched(name):
+                continue
+            content = self.content(name)
+            if _ARGOCD_VALUES.search(content) or _ARGOCD_OBJECT.search(content):
+                for document in self._parse(name, content):
+                    settings += read_settings((document,))
+                    settings += read_chart_values(document.body, document.location)
+        return tuple(settings)
 
     @cached_property
     def manifest_directories(self) -> frozenset[str]:
@@ -200,17 +286,31 @@ class RepositoryScan:
             if file.endswith(MANIFEST_SUFFIXES)
             and self.is_searched(file)
             and not self._is_hidden(file)
-            and _ANY_OBJECT.search(self._content(file))
+            and _ANY_OBJECT.search(self.content(file))
         )
 
     @property
     def candidates(self) -> list[Unit]:
-        """The units in the search path, file after file."""
+        """The units in the search path, file after file, without data and templates."""
         return [
             unit
             for name, declared in self.searched_declarations
             for unit in self.generated.get(name, declared).units
+            if name not in self.generator_inputs and not is_template(unit)
         ]
+
+    def list_templates(self, created: Collection[str]) -> list[str]:
+        """Return the files in the search path that are templates of units.
+
+        `created`: the locations of units that a parent creates.
+        """
+        names = {
+            name
+            for name, declared in self.searched_declarations
+            for unit in declared.units
+            if is_template(unit) and str(unit.location) not in created
+        }
+        return sorted({*names, *self.template_files})
 
     @property
     def has_units(self) -> bool:
@@ -238,7 +338,7 @@ class RepositoryScan:
         return OverlayIndex.from_kustomizations(
             (folder, document.body)
             for folder, name in self.overlays.items()
-            for document in self._parse(name, self._content(name))
+            for document in self._parse(name, self.content(name))
         )
 
     @cached_property
@@ -248,7 +348,7 @@ class RepositoryScan:
         for name in self.files:
             is_input = self.overlay_index.is_input(name)
             if name.endswith(MANIFEST_SUFFIXES) and not is_input and not self._is_hidden(name):
-                content = self._content(name)
+                content = self.content(name)
                 if _contains_unit_kinds(content):
                     unit_files[name] = content
                 if _DATA_KINDS.search(content):
@@ -258,7 +358,7 @@ class RepositoryScan:
     @cached_property
     def _has_unit_kinds(self) -> bool:
         return any(
-            _contains_unit_kinds(self._content(name))
+            _contains_unit_kinds(self.content(name))
             for name in self.files
             if name.endswith(MANIFEST_SUFFIXES) and self.is_searched(name)
         )
@@ -267,23 +367,43 @@ class RepositoryScan:
     def _rooted_files(self) -> RootedFiles:
         return RootedFiles(self.root)
 
-    def _content(self, name: str) -> bytes:
-        """Return the content of a file; empty if it cannot be read."""
+    def content(self, name: str) -> bytes:
+        """Return the content of a file, which is read once; empty if it cannot be read."""
+        content = self._kept.contents.get(name)
+        if content is None:
+            content = self._read_file(name)
+            self._kept.add(name, content)
+        return content
+
+    def _read_file(self, name: str) -> bytes:
         try:
             with self._rooted_files.open(name) as file:
                 return file.read(MAX_FILE_SIZE)
-        except (OSError, PathEscapeError):
+        except (OSError, PathEscapeError, ValueError):
             return b""
+
+    @cached_property
+    def locator(self) -> FieldLocator:
+        """The locator of fields in the files, which are not read again."""
+        files = frozenset(self.files)
+        return FieldLocator(
+            self.root,
+            lambda name: self.content(name) if name in files else None,
+            self.read_documents,
+        )
 
     def _parse(
         self, name: str, content: bytes, *, reports_errors: bool = False
     ) -> tuple[Document, ...]:
         """Return the objects of a file; none of an invalid one, which may be reported."""
         try:
-            return read_documents(content, name)
+            return self.read_documents(content, name)
         except DocumentError as error:
             if reports_errors and error.code != NOT_AN_OBJECT and self.is_searched(name):
-                self.parse_findings.append(finding_from_error(error))
+                if error.code == IS_TEMPLATE or _is_at_variable(content, error):
+                    self.template_files.add(name)
+                else:
+                    self.parse_findings.append(finding_from_error(error))
             return ()
 
     def _is_hidden(self, name: str) -> bool:
@@ -315,6 +435,24 @@ def _contains_unit_kinds(content: bytes) -> bool:
         any(group in content for group in _UNIT_API_GROUPS)
         and _UNIT_API_VERSION.search(content) is not None
     )
+
+
+def is_template(unit: Unit) -> bool:
+    """Return whether a unit has template syntax in its name, its sources or its destination.
+
+    A program fills in the values before the file is applied: Helm, cookiecutter, envsubst, or Flux
+    where a parent substitutes variables. Then the parent creates the unit.
+    """
+    sources = (f"{source.source} {source.path}" for source in unit.sources)
+    destination = (unit.destination.cluster, unit.destination.namespace)
+    texts = (unit.id.namespace, unit.id.name, *destination, *sources)
+    return not unit.generated_by and any(map(_TEMPLATE_SYNTAX.search, texts))
+
+
+def _is_at_variable(content: bytes, error: DocumentError) -> bool:
+    """Return whether the line of a syntax error has a variable, such as `{name: ${NAME}}`."""
+    line = error.location.line if error.location else 0
+    return b"${" in b"".join(content.splitlines()[max(line - 1, 0) : line])
 
 
 def is_bootstrap_source(source: SourceObject) -> bool:

@@ -78,6 +78,7 @@ async def find_repository_aliases(
         request
         for request in requests
         if not any(is_same_repository(checkout.url, request.url) for checkout in checkouts)
+        and _may_be_fork(request.url, own_checkouts)
     ]
     folders = {".", *_all_directories(scan.files)}
     starts = [*reversed([scan.search_path, *parent_directories(scan.search_path)])]
@@ -97,6 +98,19 @@ async def find_repository_aliases(
         if best is None
         else _assume_repository(best, unresolved, settings, scan)
     )
+
+
+def _may_be_fork(url: str, own_checkouts: Collection[Checkout]) -> bool:
+    """Return whether a URL may be another address of this repository.
+
+    A fork has the name of the original. Of a directory without a remote, the name is unknown.
+    """
+    names = {_repository_name(checkout.url) for checkout in own_checkouts}
+    return not names or _repository_name(url) in names
+
+
+def _repository_name(url: str) -> str:
+    return url.rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2].casefold()
 
 
 def _best_match(

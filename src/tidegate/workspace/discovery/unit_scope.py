@@ -16,7 +16,7 @@ from tidegate.dialect.flux.sources import resolve_source
 from tidegate.dialect.units import FLUX_NAMESPACE
 from tidegate.documents import Document
 from tidegate.model.operators.placeholders import could_match
-from tidegate.model.text.suggest import closest_match
+from tidegate.model.text.suggest import find_misspelled
 from tidegate.model.units.chart_request import ChartRequest, ValuesFile
 from tidegate.model.units.rendering import ArgoPlugin, FluxDetails, RenderRequest, ToolDetection
 from tidegate.model.units.source import (
@@ -89,7 +89,7 @@ class UnitScope:
             if self.scan.is_bootstrap_repository and source_ref.kind in BOOTSTRAP_KINDS
             else set()
         )
-        suggestion, details = closest_match(source_ref.name, names), unit_source.details
+        suggestion, details = find_misspelled(source_ref.name, names), unit_source.details
         if not suggestion or not isinstance(details, FluxDetails):
             return unit_source
         undeclared = DeclaredSource(id=source_ref, suggestion=suggestion)
@@ -144,7 +144,15 @@ class _VisibleSources(msgspec.Struct, frozen=True):
         if (known := self.ancestors.get(source_ref)) is not None:
             return known
         match = self.scan.sources.find(source_ref, self.file)
-        return match[1] if match else self._find_generated(source_ref)
+        return (
+            match[1] if match else self._find_generated(source_ref) or self._bootstrap(source_ref)
+        )
+
+    def _bootstrap(self, source_ref: SourceObject) -> DeclaredSource | None:
+        """Return this repository for a part of an artifact whose source a bootstrap creates."""
+        if not (is_bootstrap_source(source_ref) and self.scan.is_bootstrap_repository):
+            return None
+        return DeclaredSource(id=source_ref, source=LocalSource(str(self.scan.root)))
 
     def _find_generated(self, source_ref: SourceObject) -> DeclaredSource | None:
         """Return the generators that may make an artifact of this name; the first with the others.

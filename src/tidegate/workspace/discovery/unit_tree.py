@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -23,8 +24,23 @@ from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.units.rendering import Directory, FluxDetails, Overlay, ToolDetection
-from tidegate.model.units.source import LocalSource
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.units.chart_request import ChartRequest
+from tidegate.model.units.policy import Policy, Tracking
+from tidegate.model.units.rendering import (
+    Directory,
+    FluxDetails,
+    LoadRestriction,
+    Overlay,
+    ToolDetection,
+)
+from tidegate.model.units.source import (
+    ChartSource,
+    DeclaredSource,
+    LocalSource,
+    OciSource,
+    SourceObject,
+)
 from tidegate.model.units.unit import Destination, Unit, UnitId, UnitSource
 from tidegate.workspace.discovery.appsets import AppSetExpander, ExpandedAppSet
 from tidegate.workspace.discovery.scan import RepositoryScan
@@ -42,10 +58,19 @@ class RenderedUnit(msgspec.Struct, frozen=True):
     unit: Unit
     result: RenderResult | RenderFailure
     declared: Declarations = NO_DECLARATIONS
+    is_raw: bool = False
+    """Whether it is read from a file whose parent, or the parent of that, was not rendered.
+
+    The parent may set its namespace and variables, patch it, or leave it out.
+    """
 
     @property
     def documents(self) -> tuple[Document, ...]:
         return self.result.documents if isinstance(self.result, RenderResult) else ()
+
+    def with_policy(self, policy: Policy) -> RenderedUnit:
+        """Return the unit with another policy."""
+        return replace(self, unit=replace(self.unit, policy=policy))
 
     @property
     def remote_bases(self) -> tuple[str, ...]:
@@ -61,7 +86,7 @@ def require_rendered(members: Iterable[RenderedUnit]) -> None:
     errors = [
         error
         for member in members
-        if isinstance(member.result, RenderFailure) and not member.unit.id.kind
+        if isinstance(member.result, RenderFailure) and member.unit.is_path
         for error in member.result.errors
     ]
     if errors:
@@ -73,9 +98,15 @@ class UnitTree(msgspec.Struct, frozen=True):
 
     root_id: UnitId
     members: tuple[RenderedUnit, ...]
+    unread: tuple[RenderedUnit, ...] = ()
+    """Units in files below units that were not rendered, whose names are not in these files."""
     findings: tuple[Finding, ...] = ()
     root_document: Document | None = None
     """The unit resource of the root, where a file has it."""
+
+    def map_members(self, change: Callable[[RenderedUnit], RenderedUnit]) -> UnitTree:
+        """Return the tree with each unit changed."""
+        return replace(self, members=tuple(map(change, self.members)))
 
     @property
     def root_name(self) -> str:
@@ -90,7 +121,8 @@ class UnitTree(msgspec.Struct, frozen=True):
     @property
     def identifiers(self) -> frozenset[str]:
         """Its units, by their IDs and by their locations."""
-        return frozenset(name for member in self.members for name in _identifiers(member.unit))
+        units = (member.unit for member in (*self.members, *self.unread))
+        return frozenset(name for unit in units for name in _identifiers(unit))
 
 
 class _Node(msgspec.Struct):
@@ -134,11 +166,20 @@ class UnitTreeBuilder:
 
     async def build(self, units: Iterable[Unit]) -> list[_Node]:
         """Return the nodes of these units, each with all its descendants."""
-        scope = UnitScope(self._scan)
-        return await self._build_all(units, scope, ())
+        return await self._build_all(units, UnitScope(self._scan), ())
+
+    async def build_with_sources(self, unit: Unit, sources: Iterable[DeclaredSource]) -> _Node:
+        """Return the node of a unit; its descendants see sources that no ancestor declares."""
+        scope = UnitScope(self._scan, declared=Declarations(sources=tuple(sources)))
+        return await self._build_node(unit, scope, (unit.id,))
 
     async def _build_all(
-        self, units: Iterable[Unit], scope: UnitScope, ancestors: tuple[UnitId, ...]
+        self,
+        units: Iterable[Unit],
+        scope: UnitScope,
+        ancestors: tuple[UnitId, ...],
+        *,
+        are_raw: bool = False,
     ) -> list[_Node]:
         """Build these units at once. Those that may create others start first.
 
@@ -148,7 +189,9 @@ class UnitTreeBuilder:
         async with asyncio.TaskGroup() as group:
             tasks = {
                 index: group.create_task(
-                    self._build_node(units[index], scope, (*ancestors, units[index].id))
+                    self._build_node(
+                        units[index], scope, (*ancestors, units[index].id), is_raw=are_raw
+                    )
                 )
                 for index in sorted(
                     range(len(units)), key=lambda index: not self._may_create_units(units[index])
@@ -161,40 +204,61 @@ class UnitTreeBuilder:
         return any(source.path in self._scan.unit_directories for source in unit.sources)
 
     async def _build_node(
-        self, unit: Unit, scope: UnitScope, ancestors: tuple[UnitId, ...]
+        self, unit: Unit, scope: UnitScope, ancestors: tuple[UnitId, ...], *, is_raw: bool = False
     ) -> _Node:
         file_appset = self._appsets.get((unit.id, unit.location)) if len(ancestors) == 1 else None
         if file_appset is not None:
-            return await self._build_appset_node(unit, file_appset, scope, ancestors)
+            return await self._build_appset_node(unit, file_appset, scope, ancestors, is_raw=is_raw)
         unit = scope.with_sources(unit)
         result = await self._render_once(unit, scope)
         if isinstance(result, RenderFailure):
-            declared = Declarations(units=tuple(_units_in_directory(unit, self._scan)))
+            is_here = self._scan.root in result.trees
+            units = _units_in_directory(unit, self._scan) if is_here else ()
+            declared = Declarations(units=tuple(units))
         else:
             declared = self._find_units(result, unit.destination.namespace)
-        member = RenderedUnit(unit, result, declared)
+        member = RenderedUnit(unit, result, declared, is_raw)
         child_scope = UnitScope(self._scan, member.documents, declared, scope)
         children = [_as_child(declared_unit, unit) for declared_unit in declared.units]
         new_children = [child for child in children if child.id not in ancestors]
-        nodes = await self._build_all(new_children, child_scope, ancestors) if new_children else []
+        are_raw = is_raw or isinstance(result, RenderFailure)
+        nodes = (
+            await self._build_all(new_children, child_scope, ancestors, are_raw=are_raw)
+            if new_children
+            else []
+        )
         for appset in declared.application_sets:
             expanded = await self._expander.expand(appset, unit.destination.cluster)
             appset_unit = _as_child(expanded.unit, unit)
             nodes.append(
                 await self._build_appset_node(
-                    appset_unit, expanded, child_scope, (*ancestors, appset_unit.id)
+                    appset_unit,
+                    expanded,
+                    child_scope,
+                    (*ancestors, appset_unit.id),
+                    is_raw=is_raw,
                 )
             )
         return _Node(member, nodes)
 
     async def _build_appset_node(
-        self, unit: Unit, expanded: ExpandedAppSet, scope: UnitScope, ancestors: tuple[UnitId, ...]
+        self,
+        unit: Unit,
+        expanded: ExpandedAppSet,
+        scope: UnitScope,
+        ancestors: tuple[UnitId, ...],
+        *,
+        is_raw: bool,
     ) -> _Node:
         """Build the node of an ApplicationSet: its Applications are generated, not rendered."""
-        member = RenderedUnit(unit, expanded.render_result, expanded.declared)
+        member = RenderedUnit(unit, expanded.render_result, expanded.declared, is_raw)
         children = [_as_child(declared_unit, unit) for declared_unit in expanded.declared.units]
         new_children = [child for child in children if child.id not in ancestors]
-        nodes = await self._build_all(new_children, scope, ancestors) if new_children else []
+        nodes = (
+            await self._build_all(new_children, scope, ancestors, are_raw=is_raw)
+            if new_children
+            else []
+        )
         return _Node(member, nodes)
 
     def _find_units(self, result: RenderResult, namespace: str) -> Declarations:
@@ -215,6 +279,49 @@ class UnitTreeBuilder:
             if key not in self._results:
                 self._results[key] = await self._render(unit, scope.data_finder(unit))
         return self._results[key]
+
+
+async def with_sources_of_trees(nodes: list[_Node], builder: UnitTreeBuilder) -> list[_Node]:
+    """Return the nodes; a unit uses a source of its own tree before one of another file.
+
+    A sibling may set the namespace of the source. Other trees are of the same cluster, unless they
+    have units in common.
+    """
+    trees = [[node.member, *_descendants(node)] for node in nodes]
+    result: list[_Node] = []
+    for node, members in zip(nodes, trees, strict=True):
+        ids = {member.unit.id for member in members}
+        others = [
+            member
+            for other in trees
+            if other is not members and ids.isdisjoint(member.unit.id for member in other)
+            for member in other
+        ]
+        sources: dict[SourceObject, list[DeclaredSource]] = {}
+        for member in (*members, *others):
+            for source in member.declared.sources:
+                sources.setdefault(source.id, []).append(source)
+        if any(_resolves_otherwise(member.unit, sources) for member in members):
+            first = [candidates[0] for candidates in sources.values()]
+            result.append(await builder.build_with_sources(node.member.unit, first))
+        else:
+            result.append(node)
+    return result
+
+
+def _resolves_otherwise(unit: Unit, sources: Mapping[SourceObject, list[DeclaredSource]]) -> bool:
+    """Return whether a source of a unit is not one of these, though they have its name."""
+    for unit_source in unit.sources:
+        details, source = unit_source.details, unit_source.source
+        used = details.declared_source if isinstance(details, FluxDetails) else None
+        reference = source if isinstance(source, SourceObject) else used.id if used else None
+        if reference is None:
+            continue
+        key = SourceObject(reference.kind, reference.namespace, reference.name)
+        locations = {candidate.location for candidate in sources.get(key, ())}
+        if locations and (used is None or used.location not in locations):
+            return True
+    return False
 
 
 def _units_in_directory(unit: Unit, scan: RepositoryScan) -> Iterator[Unit]:
@@ -244,12 +351,15 @@ def _units_in_files(unit: Unit, scan: RepositoryScan) -> Iterator[Unit]:
             if isinstance(source_request, ToolDetection)
             else source_request
         )
-        if not isinstance(request, Directory | Overlay) or request.path == ".":
+        if not isinstance(request, Directory | Overlay):
             continue
         is_recursive = isinstance(request, Overlay) or request.recurse
         for name, declared in scan.declared.items():
-            is_inside = name.startswith(f"{request.path}/")
-            if is_inside and (is_recursive or posixpath.dirname(name) == request.path):
+            is_inside = request.path == "." or name.startswith(f"{request.path}/")
+            is_read = is_inside and (
+                is_recursive or (posixpath.dirname(name) or ".") == request.path
+            )
+            if is_read or request.path in scan.overlay_index.all_including(name):
                 yield from declared.units
 
 
@@ -275,20 +385,119 @@ def _as_child(unit: Unit, parent: Unit) -> Unit:
 def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
     """Return the tree of a node. A unit with two parents belongs to the first, with a finding."""
     members: dict[UnitId, RenderedUnit] = {}
+    unread: list[RenderedUnit] = []
     findings: list[Finding] = []
+    created = _created_by_defined_units(node)
     pending = [node]
     for current in pending:  # the list grows during the loop
+        if current.member.is_raw and not _has_known_id(current.member.unit, scan):
+            unread.append(current.member)
+            pending += current.children
+            continue
         known = members.setdefault(current.member.unit.id, current.member)
         if known is not current.member:
             findings.append(_duplicate_finding(known.unit, current.member.unit))
             continue
-        pending += current.children
+        pending += (
+            child
+            for child in current.children
+            if not current.member.unit.is_implicit or child.member.unit.id not in created
+        )
     unit = node.member.unit
-    documents = scan.documents.get(unit.location.name, ()) if unit.location else ()
-    root_document = next(
-        (document for document in documents if document.location == unit.location), None
+    root_document = _find_document(unit, scan)
+    return UnitTree(unit.id, tuple(members.values()), tuple(unread), tuple(findings), root_document)
+
+
+def _created_by_defined_units(node: _Node) -> frozenset[UnitId]:
+    """Return the units below a node that a unit with a definition creates."""
+    nodes = [node, *_descendant_nodes(node)]
+    return frozenset(
+        child.member.unit.id
+        for parent in nodes
+        if not parent.member.unit.is_implicit
+        for child in parent.children
     )
-    return UnitTree(unit.id, tuple(members.values()), tuple(findings), root_document)
+
+
+def without_deployed_objects(unit_trees: Iterable[UnitTree]) -> list[UnitTree]:
+    """Return the trees; implicit parents have no object that a unit with a definition deploys."""
+    unit_trees = list(unit_trees)
+    members = [member for unit_tree in unit_trees for member in unit_tree.members]
+    if not any(member.unit.is_implicit for member in members):
+        return unit_trees
+    deployed = {
+        _object_key(document, member.unit)
+        for member in members
+        if not member.unit.is_implicit
+        for document in member.documents
+    }
+
+    def remove(member: RenderedUnit) -> RenderedUnit:
+        result = member.result
+        if not member.unit.is_implicit or not isinstance(result, RenderResult):
+            return member
+        kept = [
+            (document, fields)
+            for document, fields in zip(result.documents, result.secret_fields, strict=True)
+            if _object_key(document, member.unit) not in deployed
+        ]
+        documents = tuple(document for document, _ in kept)
+        remaining = replace(
+            result, documents=documents, secret_fields=tuple(fields for _, fields in kept)
+        )
+        return replace(member, result=remaining)
+
+    return [
+        replace(unit_tree, members=tuple(map(remove, unit_tree.members)))
+        for unit_tree in unit_trees
+    ]
+
+
+def _object_key(document: Document, unit: Unit) -> tuple[str, str, str]:
+    metadata = get_mapping(document.body, "metadata")
+    namespace = get_text(metadata, "namespace") or unit.destination.namespace
+    return get_text(document.body, "kind"), namespace, get_text(metadata, "name")
+
+
+def without_implicit_parent(unit_tree: UnitTree, path: str, root: Path) -> UnitTree:
+    """Return the tree of the unit that deploys the directory of its own implicit parent.
+
+    A chart that contains the Application that deploys it manages itself.
+    """
+    managing = next(
+        (
+            member
+            for member in unit_tree.members[1:]
+            if isinstance(member.result, RenderResult)
+            and any(
+                source.path == path and rendered.root == root
+                for source, rendered in zip(
+                    member.unit.sources, member.result.sources, strict=False
+                )
+            )
+        ),
+        None,
+    )
+    if managing is None:
+        return unit_tree
+    top = replace(managing, unit=replace(managing.unit, parent=None))
+    kept = {top.unit.id: top}
+    for member in unit_tree.members[1:]:
+        if member.unit.parent in kept:
+            kept.setdefault(member.unit.id, member)
+    return replace(unit_tree, root_id=top.unit.id, members=tuple(kept.values()))
+
+
+def _has_known_id(unit: Unit, scan: RepositoryScan) -> bool:
+    """Return whether the file of a unit has its name and namespace, without variables in them."""
+    document = _find_document(unit, scan)
+    has_namespace = document is not None and get_text(document.body, "metadata", "namespace")
+    return bool(has_namespace) and "$" not in unit.id.qualified_name
+
+
+def _find_document(unit: Unit, scan: RepositoryScan) -> Document | None:
+    documents = scan.documents.get(unit.location.name, ()) if unit.location else ()
+    return next((document for document in documents if document.location == unit.location), None)
 
 
 def _duplicate_finding(first: Unit, second: Unit) -> Finding:
@@ -342,6 +551,39 @@ def find_roots(nodes: list[_Node]) -> tuple[list[_Node], list[Finding]]:
     return roots, findings
 
 
+def without_covered_parents(nodes: Iterable[_Node]) -> list[_Node]:
+    """Return the nodes without assumed parents all of whose units another tree creates.
+
+    The path of a unit may be an overlay that looks like a root, because its units are only in it.
+    """
+    nodes = [*nodes]
+    created = [_created_by_definitions(node) for node in nodes]
+
+    def is_covered(index: int, node: _Node) -> bool:
+        others = [names for other, names in enumerate(created) if other != index]
+        return bool(node.children) and all(
+            any(not names.isdisjoint(_identifiers(child.member.unit)) for names in others)
+            for child in node.children
+        )
+
+    return [
+        node
+        for index, node in enumerate(nodes)
+        if not (node.member.unit.is_implicit and is_covered(index, node))
+    ]
+
+
+def _created_by_definitions(node: _Node) -> frozenset[str]:
+    """Return the identifiers of the units that units with a definition create, below a node."""
+    return frozenset(
+        name
+        for parent in (node, *_descendant_nodes(node))
+        if not parent.member.unit.is_implicit
+        for child in parent.children
+        for name in _identifiers(child.member.unit)
+    )
+
+
 def _identifiers(unit: Unit) -> tuple[str, ...]:
     """Return what identifies a unit: its ID, and its location in a file."""
     location = unit.location
@@ -359,13 +601,17 @@ def _cycle_finding(unit: Unit, other: Unit) -> Finding:
 
 
 def _descendants(node: _Node) -> Iterator[RenderedUnit]:
+    return (descendant.member for descendant in _descendant_nodes(node))
+
+
+def _descendant_nodes(node: _Node) -> Iterator[_Node]:
     seen: set[int] = set()
     pending = [*node.children]
     while pending:
         descendant = pending.pop()
         if id(descendant) not in seen:
             seen.add(id(descendant))
-            yield descendant.member
+            yield descendant
             pending += descendant.children
 
 
@@ -377,21 +623,51 @@ def is_included(unit: Unit, scan: RepositoryScan) -> bool:
 def renders_itself(unit: Unit) -> bool:
     """Return whether the file of a unit is in a directory that it renders."""
     name = unit.location.name if unit.location else ""
-    paths = [source.path for source in unit.sources if source.request is not None]
+    paths = [
+        source.path
+        for source in unit.sources
+        if source.request is not None
+        and not isinstance(source.request, ChartRequest)
+        and not isinstance(source.source, ChartSource | OciSource)
+    ]
     return any(path == "." or name.startswith(f"{path}/") for path in paths)
 
 
 def overlay_units(units: Iterable[Unit], scan: RepositoryScan) -> list[Unit]:
     """Return the topmost overlays that contain units which nothing else creates, as plain units."""
-    overlays: dict[str, Unit] = {}
+    included: dict[str, list[Unit]] = {}
     for unit in units:
         for top in (
             scan.overlay_index.topmost_including(unit.location.name) if unit.location else ()
         ):
-            overlays.setdefault(
-                top, _implicit_parent(top, scan, Overlay(path=top), unit.id.namespace)
-            )
-    return list(overlays.values())
+            included.setdefault(top, []).append(unit)
+    return [
+        _implicit_parent(
+            top,
+            scan,
+            Overlay(path=top, restriction=load_restriction(top, members, scan)),
+            members[0].id.namespace,
+        )
+        for top, members in included.items()
+    ]
+
+
+def load_restriction(path: str, units: Iterable[Unit], scan: RepositoryScan) -> LoadRestriction:
+    """Return which files an overlay may read that creates these units.
+
+    A kustomization that Flux builds may name any file of its source: kustomize-controller 1.9.6
+    builds without restriction in `internal/controller/kustomization_controller.go`. Flux builds
+    what creates Flux units, and what a Flux unit names as its path.
+    """
+    named = (unit for declared in scan.declared.values() for unit in declared.units)
+    is_flux = any(map(is_flux_unit, units)) or any(
+        is_flux_unit(unit) and any(source.path == path for source in unit.sources) for unit in named
+    )
+    return LoadRestriction.NONE if is_flux else LoadRestriction.ROOT_ONLY
+
+
+def is_flux_unit(unit: Unit) -> bool:
+    return unit.policy.tracking is Tracking.FLUX
 
 
 def directory_units(
@@ -401,9 +677,15 @@ def directory_units(
 
     Trees with the same units are alternatives, and have no common parent.
     """
-    files: dict[str, list[str]] = {}
+    files_by_directory: dict[str, list[str]] = {}
     for file in scan.documents:
-        files.setdefault(posixpath.dirname(file) or ".", []).append(file)
+        files_by_directory.setdefault(posixpath.dirname(file) or ".", []).append(file)
+
+    def is_free(file: str) -> bool:
+        """Return whether a file has no unit that another one may deploy, such as sources alone."""
+        declared = scan.declared.get(file, NO_DECLARATIONS)
+        return not (declared.units or declared.application_sets)
+
     trees_by_directory: dict[str, list[UnitTree]] = {}
     for unit_tree in unit_trees:
         location = unit_tree.members[0].unit.location
@@ -414,7 +696,10 @@ def directory_units(
     for path, siblings in trees_by_directory.items():
         names = [name for sibling in siblings for name in sibling.unit_ids]
         if len(siblings) > 1 and len(names) == len(set(names)):
-            request = Directory(path=path, files=tuple(files[path]))
+            locations = (sibling.members[0].unit.location for sibling in siblings)
+            roots = {location.name for location in locations if location}
+            files = [file for file in files_by_directory[path] if file in roots or is_free(file)]
+            request = Directory(path=path, files=tuple(files))
             yield _implicit_parent(path, scan, request, siblings[0].root_id.namespace), siblings
 
 
@@ -428,4 +713,5 @@ def _implicit_parent(
         destination=Destination("", namespace),
         sources=(UnitSource(source=LocalSource(str(scan.root)), request=request),),
         location=Location(scan.overlays.get(path, path)),
+        is_implicit=True,
     )

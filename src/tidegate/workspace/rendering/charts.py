@@ -6,8 +6,9 @@ Also their lookups in a cluster, and empty charts and bases in place of unavaila
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import posixpath
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from msgspec.structs import replace
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Location, RenderError, sanitize
-from tidegate.model.k8s.json_fields import get_mappings, get_text
-from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import (
     LOOKUP_NOT_FOUND,
@@ -50,6 +51,8 @@ from tidegate.workspace.rendering.result import (
 from tidegate.workspace.rendering.sources import decode_data
 
 EMPTY_FILE = "nothing.yaml"
+STUB_MARK: JsonObject = {"tidegate.dev/stub": "true"}
+"""Annotation of an object that stands for one of a base that was not fetched."""
 _VERSION_NUMBERS = lazy_regex(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(-[0-9A-Za-z.-]+)?")
 
 
@@ -58,7 +61,26 @@ async def empty_base(cache: Cache) -> FetchedTree:
 
     Where a build fails with it, the whole unit is unknown.
     """
-    return FetchedTree(await _cached_tree("a base", EMPTY_FILE, b"", cache), EMPTY_FILE)
+    return FetchedTree(await _cached_tree("a base", {EMPTY_FILE: b""}, cache), EMPTY_FILE)
+
+
+async def base_of_targets(targets: Sequence[JsonObject], cache: Cache) -> FetchedTree:
+    """Return a file with objects that have only names, in place of a base that is patched.
+
+    Each is annotated, so that it can be removed from what is built.
+    """
+    stubs = [
+        {**target, "metadata": {**get_mapping(target, "metadata"), "annotations": STUB_MARK}}
+        for target in targets
+    ]
+    content = "---\n".join(map(to_yaml, stubs)).encode()
+    name = f"a base {hashlib.sha256(content).hexdigest()}"
+    return FetchedTree(await _cached_tree(name, {EMPTY_FILE: content}, cache), EMPTY_FILE)
+
+
+def is_stub(document: Document) -> bool:
+    """Return whether an object only stands for one of a base that was not fetched."""
+    return get_mapping(document.body, "metadata", "annotations").items() >= STUB_MARK.items()
 
 
 async def empty_chart(dependency: ChartDependency, cache: Cache) -> FetchedChart:
@@ -68,14 +90,16 @@ async def empty_chart(dependency: ChartDependency, cache: Cache) -> FetchedChart
     """
     version = matching_version(dependency.version)
     metadata: dict[str, Json] = {"apiVersion": "v2", "name": dependency.name, "version": version}
-    content = to_yaml(metadata).encode()
-    root = await _cached_tree(f"{dependency.name} {version}", "Chart.yaml", content, cache)
+    # kustomize reads `values.yaml` of every chart that it inflates.
+    files = {"Chart.yaml": to_yaml(metadata).encode(), "values.yaml": b""}
+    root = await _cached_tree(f"chart {dependency.name} {version}", files, cache)
     return FetchedChart(dependency, str(root))
 
 
-async def _cached_tree(name: str, file: str, content: bytes, cache: Cache) -> Path:
+async def _cached_tree(name: str, files: Mapping[str, bytes], cache: Cache) -> Path:
     async def fill(directory: Path) -> None:
-        await asyncio.to_thread((directory / file).write_bytes, content)
+        for file, content in files.items():
+            await asyncio.to_thread((directory / file).write_bytes, content)
 
     return (await cache.find_or_store(f"stand-in for {name}", fill, source_name="a stand-in")).root
 
@@ -135,7 +159,6 @@ async def render_chart(
     request: ChartRequest, context: RenderContext, mode: RenderMode = FULL_RENDER
 ) -> EncryptedObjects:
     """Return the objects of a chart. Workers have no network: missing charts are fetched here."""
-    request = msgspec.structs.replace(request, repositories=())
     missing_inputs: tuple[MissingInput, ...] = ()
     while True:
         try:
@@ -165,7 +188,6 @@ def relative_to_chart(document: Document, request: ChartRequest) -> Document:
 
 async def describe_chart(request: ChartRequest, context: RenderContext) -> ChartDescription:
     """Return what a release record stores about its chart. Raises the errors of rendering."""
-    request = msgspec.structs.replace(request, repositories=())
     while True:
         try:
             return await describe_release(request, await context.worker_pool.helm())
@@ -228,13 +250,13 @@ async def _fetch_dependencies(
         _check_repository(dependency, request)
     options = await context.fetch_options(Path(request.root))
     fetched, errors = await gather_results(
-        {dependency: _fetch_dependency(dependency, options) for dependency in dependencies}
+        {chart: _fetch_dependency(chart, options) for chart in dict.fromkeys(dependencies)}
     )
     if not (options.offline or context.settings.skips_unavailable):
         raise_all(tuple(errors.values()))
     fetched |= {dependency: await empty_chart(dependency, options.cache) for dependency in errors}
     missing_inputs = (
-        MissingInput(f"the objects of chart dependency `{sanitize(chart.name)}`", error)
+        MissingInput(f"the objects of chart dependency `{sanitize(chart.name)}`", error, chart.name)
         for chart, error in errors.items()
     )
     return tuple(fetched[chart] for chart in dependencies), tuple(missing_inputs)

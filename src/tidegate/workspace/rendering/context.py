@@ -115,10 +115,15 @@ class RenderContext:
         if keyring is not None:
             rings = CredentialChain((keyring, options.credentials))
             options = msgspec.structs.replace(options, credentials=rings)
+        remembers = self.settings.skips_unavailable and keyring is None
+        if remembers and source in self.settings.unavailable:
+            return self.settings.unavailable[source]
         try:
             tree = await fetch(source, options)
             return tree if ignore is None else await self.filter_ignored(tree, ignore)
         except TidegateError as error:
+            if remembers:
+                self.settings.unavailable[source] = error
             return error
 
     async def filter_ignored(self, tree: Snapshot, ignore: str) -> Snapshot:

@@ -10,7 +10,8 @@ import msgspec
 from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.model.k8s.helm_order import is_crd_path
-from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.json_fields import object_ref
+from tidegate.model.k8s.pods import owner_key
 from tidegate.model.plans.plan import digest_bytes
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import ChartRequest
@@ -157,9 +158,4 @@ async def with_recorded_objects(
 
 def object_key(document: Document) -> tuple[str, str, str]:
     """Return kind, namespace and name, which identify an object after a build."""
-    body = document.body
-    return (
-        get_text(body, "kind"),
-        get_text(body, "metadata", "namespace"),
-        get_text(body, "metadata", "name"),
-    )
+    return owner_key(object_ref(document.body))

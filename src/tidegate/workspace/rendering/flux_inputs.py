@@ -6,6 +6,7 @@ placeholders for its values, and reports it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import msgspec
@@ -24,22 +25,28 @@ from tidegate.render.sops.objects import PLACEHOLDER
 from tidegate.render.substitute import Variables, VariableSource, collect_variables, substitute
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.rendering.decryption import find_secret_fields, secret_texts
-from tidegate.workspace.rendering.result import RenderResult
+from tidegate.workspace.rendering.result import RenderResult, UnknownVariables
 from tidegate.workspace.rendering.sources import Data, FindData, decrypted_data
 
 KUSTOMIZATION = "Kustomization"
+UNSET_VARIABLE = "render.substitute.missing"
 HOOK_ANNOTATION = "helm.sh/hook"
 
 
 class FluxInputs:
     """Inputs of a Flux unit from other objects, and the changes of Flux after the build."""
 
-    def __init__(self, unit: Unit, details: FluxDetails, find_data: FindData) -> None:
+    def __init__(
+        self, unit: Unit, details: FluxDetails, find_data: FindData, *, requires_data: bool
+    ) -> None:
         self.unit = unit
+        self._requires_data = requires_data
         self._details = details
         self._find_data = find_data
         self._live_data: dict[tuple[str, str], Data] = {}
         self._undecrypted: dict[tuple[str, str], RenderError] = {}
+        self._unknown_variables: dict[tuple[str, str], UnknownVariables] = {}
+        self._unset: list[RenderError] = []
         self.secrets: set[str] = set()
         self.has_secrets = False
 
@@ -109,10 +116,8 @@ class FluxInputs:
         documents = result.documents
         substitution, details = self._details.substitution, self._details
         if substitution is not None:
-            variables = self._variables
             documents = tuple(
-                substitute(document, variables, even_without_variables=substitution.always)
-                for document in documents
+                self._substitute(document, always=substitution.always) for document in documents
             )
         if details.labels or details.annotations:
             labelled = add_common_metadata(
@@ -128,8 +133,34 @@ class FluxInputs:
         )
         undecrypted = (*result.undecrypted, *self._undecrypted.values())
         return replace(
-            result, documents=documents, secret_fields=secret_fields, undecrypted=undecrypted
+            result,
+            documents=documents,
+            secret_fields=secret_fields,
+            undecrypted=undecrypted,
+            unknown_variables=(*result.unknown_variables, *self._unknown_variables.values()),
+            refusals=(*result.refusals, *self._unset_errors()),
         )
+
+    def _substitute(self, document: Document, *, always: bool) -> Document:
+        """Return an object with its variables replaced. In a preview, an unset one is unknown."""
+        variables = self._variables
+        try:
+            return substitute(document, variables, even_without_variables=always)
+        except RenderError as error:
+            if self._requires_data or error.code != UNSET_VARIABLE:
+                raise
+            self._unset.append(error)
+        incomplete = msgspec.structs.replace(variables, is_complete=False)
+        return substitute(document, incomplete, even_without_variables=always)
+
+    def _unset_errors(self) -> Iterator[RenderError]:
+        """Yield the error about all unset variables of the unit."""
+        if not self._unset:
+            return
+        first, *others = dict.fromkeys(error.problem for error in self._unset)
+        more = f", and {len(others)} more" if others else ""
+        location, hint = self._unset[0].location, self._unset[0].hint
+        yield RenderError(UNSET_VARIABLE, f"{first}{more}", location=location, hint=hint)
 
     def may_add(self, pattern: SearchPattern) -> bool:
         """Return whether a matching text could be added after the build."""
@@ -148,10 +179,27 @@ class FluxInputs:
         return collect_variables(sources, inline=substitution.inline, location=self.unit.location)
 
     def _source(self, reference: DataReference, index: int) -> VariableSource:
-        entries = self._entries(reference, f"spec.postBuild.substituteFrom[{index}]")
-        values = None if entries is None else _decode_entries(entries)
+        """Return a source of variables. The values of one that is not in Git are unknown."""
+        kind, name, key = reference.kind, reference.name, (reference.kind, reference.name)
+        field = f"spec.postBuild.substituteFrom[{index}]"
+        try:
+            entries = self._entries(reference, field)
+        except MissingDataError as error:
+            if self._requires_data:
+                raise
+            self._unknown_variables[key] = UnknownVariables(
+                kind, self.unit.id.namespace, name, error
+            )
+            return VariableSource(kind=kind, name=name, values=None, is_unknown=True)
+        values = _decode_entries(entries or {})
+        unknown_names = frozenset(name for name, text in values.items() if PLACEHOLDER in text)
+        known = {name: text for name, text in values.items() if name not in unknown_names}
         return VariableSource(
-            kind=reference.kind, name=reference.name, values=values, optional=reference.optional
+            kind=kind,
+            name=name,
+            values=None if entries is None else known,
+            optional=reference.optional,
+            unknown_names=unknown_names,
         )
 
     def _entries(self, reference: DataReference, field: str = "") -> Data | None:
@@ -186,14 +234,18 @@ class FluxInputs:
 
     def _missing_data_error(
         self, reference: DataReference, reason: str, field: str = ""
-    ) -> RenderError:
+    ) -> MissingDataError:
         unit_problem = f"needs {reference.kind} `{reference.name}`, which {reason}"
         problem = f"`{self.unit.id}` {unit_problem}"
         hint = f"add {reference.kind} `{reference.name}` to the repository; rendering needs it"
         location = self.unit.location and self.unit.location.with_field(field)
-        error = RenderError("render.data", problem, location=location, hint=hint)
+        error = MissingDataError("render.data", problem, location=location, hint=hint)
         error.unit_problem = unit_problem
         return error
+
+
+class MissingDataError(RenderError):
+    """A ConfigMap or Secret that a unit needs, and that is unknown."""
 
 
 def _decode_entries(entries: Data) -> dict[str, str]:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.errors import RenderError, sanitize
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.units.chart_request import ChartDependency, ChartRequest, Parameter
 from tidegate.model.units.rendering import Directory, FetchedTree, Overlay, RenderRequest
 from tidegate.model.units.source import ChartSource
@@ -21,6 +22,7 @@ from tidegate.render.cache.keys import inputs_key, overlay_key, request_text
 from tidegate.render.jsonnet.client import render_directory
 from tidegate.render.kustomize import RemoteError, build
 from tidegate.render.kustomize.collect import collect_inputs
+from tidegate.render.kustomize.errors import MissingTargetError
 from tidegate.render.kustomize.kustomization import InflatedChart
 from tidegate.render.prescan import overlay_may_contain
 from tidegate.render.sops import Keys
@@ -30,8 +32,10 @@ from tidegate.workspace.rendering.charts import (
     SKIPPED,
     EncryptedObjects,
     RenderMode,
+    base_of_targets,
     empty_base,
     empty_chart,
+    is_stub,
     render_chart,
 )
 from tidegate.workspace.rendering.context import RenderContext
@@ -54,6 +58,7 @@ async def build_overlay(
     """Return the objects of an overlay. Kustomize has no network: remote parts are fetched here."""
     missing_inputs: tuple[MissingInput, ...] = ()
     remote_bases: list[str] = []
+    bases = PatchedBases()
     while True:
         try:
             built = await _build_once(overlay, context, decryption, mode)
@@ -65,15 +70,56 @@ async def build_overlay(
             }
             if not references:
                 raise
-        except RenderError:
-            raise_all(tuple(missing_input.error for missing_input in missing_inputs))
-            raise
+        except RenderError as error:
+            substitutes = await bases.with_target(error, context)
+            if not substitutes:
+                raise_all(tuple(missing_input.error for missing_input in missing_inputs))
+                raise
+            overlay = msgspec.structs.replace(overlay, fetched={**overlay.fetched, **substitutes})
+            continue
         else:
-            return replace(built, missing_inputs=missing_inputs, remote_bases=tuple(remote_bases))
+            documents = (document for document in built.documents if not is_stub(document))
+            return replace(
+                built,
+                documents=tuple(documents),
+                missing_inputs=missing_inputs,
+                remote_bases=tuple(remote_bases),
+            )
         fetched, missing = await _fetch_references(references, overlay.root, context)
-        missing_inputs += missing
+        missing_inputs += tuple(missing.values())
+        bases.references += [reference for reference in missing if references[reference] is None]
         remote_bases += [reference for reference, chart in references.items() if chart is None]
         overlay = msgspec.structs.replace(overlay, fetched={**overlay.fetched, **fetched})
+
+
+class PatchedBases:
+    """Substitutes of bases that were not fetched, with the objects that overlays patch."""
+
+    def __init__(self) -> None:
+        self.references: list[str] = []
+        """The bases."""
+        self._targets: dict[str, list[JsonObject]] = {}
+
+    async def with_target(
+        self, error: RenderError, context: RenderContext
+    ) -> dict[str, FetchedTree]:
+        """Return the substitutes with the object of an error; nothing if no base can have it.
+
+        The object is tried in one base after another, as an overlay patches only its own bases.
+        """
+        if not isinstance(error, MissingTargetError):
+            return {}
+        holders = [name for name, targets in self._targets.items() if error.target in targets]
+        for holder in holders:
+            self._targets[holder].remove(error.target)
+        start = self.references.index(holders[0]) + 1 if holders else 0
+        if start >= len(self.references):
+            return {}
+        self._targets.setdefault(self.references[start], []).append(error.target)
+        return {
+            name: await base_of_targets(targets, context.settings.cache)
+            for name, targets in self._targets.items()
+        }
 
 
 async def _build_once(
@@ -105,7 +151,7 @@ async def _build_once(
 
 async def _fetch_references(
     references: MissingReferences, root: Path, context: RenderContext
-) -> tuple[dict[str, FetchedTree], tuple[MissingInput, ...]]:
+) -> tuple[dict[str, FetchedTree], dict[str, MissingInput]]:
     """Fetch references; an empty part replaces one that is unavailable and may be left out."""
     options = await context.fetch_options(root)
     fetches = {
@@ -118,11 +164,15 @@ async def _fetch_references(
     fetched |= {
         reference: await _empty_substitute(references[reference], options) for reference in errors
     }
-    missing_inputs = (
-        MissingInput(f"the objects of base `{sanitize(reference)}`", error)
+    missing_inputs = {
+        reference: MissingInput(
+            f"the objects of base `{sanitize(reference)}`",
+            error,
+            chart.name if (chart := references[reference]) else reference,
+        )
         for reference, error in errors.items()
-    )
-    return {reference: fetched[reference] for reference in references}, tuple(missing_inputs)
+    }
+    return {reference: fetched[reference] for reference in references}, missing_inputs
 
 
 async def _fetch_reference(

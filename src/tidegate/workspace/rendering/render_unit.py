@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -16,8 +17,7 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import RenderError, TidegateError, flatten_errors, redact_urls, sanitize
 from tidegate.model.k8s.capabilities import Capabilities
-from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import Kind
+from tidegate.model.k8s.json_fields import get_text, object_kind
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.rendering import (
     ArgoDetails,
@@ -65,8 +65,10 @@ async def render_unit(
     find_data: FindData = find_no_data,
 ) -> RenderResult | RenderFailure:
     """Render a unit; its errors are its result."""
+    trees = list[Snapshot]()
     try:
-        trees = [await fetch_tree(source, context, find_data) for source in unit.sources]
+        for source in unit.sources:
+            trees.append(await fetch_tree(source, context, find_data))
         refs = {
             source.details.ref: tree.root
             for source, tree in zip(unit.sources, trees, strict=True)
@@ -89,12 +91,16 @@ async def render_unit(
         is_argo = any(isinstance(source.details, ArgoDetails) for source in unit.sources)
         return _drop_duplicates(result, unit) if is_argo else result
     except TidegateError as error:
-        return RenderFailure((error,))
+        return RenderFailure((error,), _roots(trees))
     except ExceptionGroup as group:
         known_errors, others = group.split(TidegateError)
         if known_errors is None or others is not None:
             raise
-        return RenderFailure(tuple(flatten_errors(known_errors)))
+        return RenderFailure(tuple(flatten_errors(known_errors)), _roots(trees))
+
+
+def _roots(trees: Iterable[Snapshot]) -> tuple[Path, ...]:
+    return tuple(tree.original_root or tree.root for tree in trees)
 
 
 def _with_remote_locations(
@@ -144,7 +150,7 @@ def _drop_duplicates(result: RenderResult, unit: Unit) -> RenderResult:
     last: dict[tuple[str, str, str, str], int] = {}
     notes = []
     for index, document in enumerate(result.documents):
-        kind = Kind.of(get_text(document.body, "apiVersion"), get_text(document.body, "kind"))
+        kind = object_kind(document.body)
         namespace = get_text(
             document.body, "metadata", "namespace", default=unit.destination.namespace
         )
@@ -179,7 +185,7 @@ async def _render_source(
     details = source.details
     if not isinstance(details, FluxDetails):
         return await render_request(request, context)
-    inputs = FluxInputs(unit, details, find_data)
+    inputs = FluxInputs(unit, details, find_data, requires_data=context.settings.requires_data)
     try:
         return await _render_flux(request, details, inputs, context)
     except TidegateError as error:

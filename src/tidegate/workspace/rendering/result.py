@@ -29,6 +29,21 @@ class MissingInput(msgspec.Struct, frozen=True):
     """Description of the objects for the user."""
     error: TidegateError
     """Why the input is missing."""
+    source: str = ""
+    """The name of the chart, or the address of the repository or base."""
+
+
+class UnknownVariables(msgspec.Struct, frozen=True):
+    """An object with variables of a unit that is not in the repository.
+
+    In the objects of the unit, the expansions of its variables are placeholders.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    error: TidegateError
+    """Why the values are unknown."""
 
 
 class RenderedSource(msgspec.Struct, frozen=True):
@@ -60,6 +75,10 @@ class RenderResult(msgspec.Struct, frozen=True, kw_only=True):
     """For each object, the fields that were encrypted."""
     undecrypted: tuple[TidegateError, ...] = ()
     """Errors of values that no key decrypts; placeholders replace these values."""
+    unknown_variables: tuple[UnknownVariables, ...] = ()
+    """Objects with variables that are unknown; placeholders replace the variables."""
+    refusals: tuple[TidegateError, ...] = ()
+    """Errors for which the engine refuses the unit; a preview goes on with example values."""
     mac_errors: tuple[TidegateError, ...] = ()
     """Encrypted files that were modified after encryption."""
     missing_inputs: tuple[MissingInput, ...] = ()
@@ -105,6 +124,10 @@ class RenderResult(msgspec.Struct, frozen=True, kw_only=True):
             documents=tuple(document for part in parts for document in part.documents),
             secret_fields=tuple(fields for part in parts for fields in part.secret_fields),
             undecrypted=tuple(error for part in parts for error in part.undecrypted),
+            unknown_variables=tuple(
+                unknown for part in parts for unknown in part.unknown_variables
+            ),
+            refusals=tuple(error for part in parts for error in part.refusals),
             mac_errors=tuple(error for part in parts for error in part.mac_errors),
             missing_inputs=tuple(
                 missing_input for part in parts for missing_input in part.missing_inputs
@@ -119,6 +142,8 @@ class RenderFailure(msgspec.Struct, frozen=True):
     """Why a unit has no objects."""
 
     errors: tuple[TidegateError, ...]
+    trees: tuple[Path, ...] = ()
+    """Roots of those trees of its sources that could be fetched."""
 
 
 def require_deployable(result: RenderResult, *, ignore_sops_mac: bool = False) -> None:
@@ -131,6 +156,8 @@ def require_deployable(result: RenderResult, *, ignore_sops_mac: bool = False) -
     raise_all(
         (
             *result.undecrypted,
+            *result.refusals,
+            *(unknown.error for unknown in result.unknown_variables),
             *(missing_input.error for missing_input in result.missing_inputs),
             *mac_errors,
         )
@@ -173,6 +200,8 @@ def raise_all(errors: tuple[TidegateError, ...]) -> None:
         raise ExceptionGroup("several inputs could not be fetched", errors)
 
 
+UNKNOWN_APPLICATIONS_CODES = frozenset({"appset.unknown", "appset.unknown-clusters"})
+"""Codes of ApplicationSets whose Applications depend on what is not in files."""
 UNAVAILABLE_SOURCE_CODES = frozenset(
     {
         *(f"source.git.{why}" for why in ("credentials", "failed", "host-key", "unreachable")),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.conformance.oracles.argo_health.shapes import (
     ABSENT,
+    ConditionShape,
     Fields,
-    Says,
     Shape,
     conditions,
     items,
@@ -70,12 +70,16 @@ POD: Fields = {
     "status.containerStatuses": items(CONTAINER),
     "status.initContainerStatuses": items(CONTAINER, 1),
     "status.conditions": conditions(
-        Ready=Says(), PodScheduled=Says(reasons=("Unschedulable", "")), Initialized=Says()
+        Ready=ConditionShape(),
+        PodScheduled=ConditionShape(reasons=("Unschedulable", "")),
+        Initialized=ConditionShape(),
     ),
 }
 AUTOSCALER_SAYS = {
-    "AbleToScale": Says(reasons=("ReadyForNewScale", "FailedGetScale", "FailedUpdateScale")),
-    "ScalingActive": Says(
+    "AbleToScale": ConditionShape(
+        reasons=("ReadyForNewScale", "FailedGetScale", "FailedUpdateScale")
+    ),
+    "ScalingActive": ConditionShape(
         reasons=(
             "ValidMetricFound",
             "FailedGetResourceMetric",
@@ -83,7 +87,7 @@ AUTOSCALER_SAYS = {
             "ScalingDisabled",
         )
     ),
-    "ScalingLimited": Says(reasons=("DesiredWithinRange", "TooFewReplicas")),
+    "ScalingLimited": ConditionShape(reasons=("DesiredWithinRange", "TooFewReplicas")),
 }
 OLD_CONDITIONS = [
     ABSENT,
@@ -126,21 +130,21 @@ ROLLOUT: Fields = {
     "status.message": [ABSENT, "more replicas need to be updated"],
 }
 BAD_ROLLOUT = conditions(
-    InvalidSpec=Says(share=0.05),
-    Progressing=Says(
+    InvalidSpec=ConditionShape(share=0.05),
+    Progressing=ConditionShape(
         reasons=("RolloutAborted", "ProgressDeadlineExceeded", "Fine", "Fine", "Fine", "Fine")
     ),
-    Available=Says(),
+    Available=ConditionShape(),
 )
 RUN_PHASES = ["Pending", "Running", "Successful", "Failed", "Error", "Inconclusive", "New", ABSENT]
 
 
 def workloads() -> list[Shape]:
     progress = conditions(
-        Progressing=Says(
+        Progressing=ConditionShape(
             reasons=("NewReplicaSetAvailable", "NewReplicaSetAvailable", "ProgressDeadlineExceeded")
         ),
-        Available=Says(),
+        Available=ConditionShape(),
     )
     counts: Fields = {
         f"status.{name}": FEW for name in ("replicas", "updatedReplicas", "availableReplicas")
@@ -159,7 +163,7 @@ def workloads() -> list[Shape]:
         "spec.replicas": FEW,
         "status.availableReplicas": FEW,
         "status.conditions": conditions(
-            ReplicaFailure=Says(share=0.4, messages=("quota is used up",))
+            ReplicaFailure=ConditionShape(share=0.4, messages=("quota is used up",))
         ),
     }
     stateful_set: Fields = {
@@ -202,7 +206,7 @@ def workloads() -> list[Shape]:
 
 
 def others() -> list[Shape]:
-    ended = Says(share=0.3, reasons=("BackoffLimitExceeded", "DeadlineExceeded", ""))
+    ended = ConditionShape(share=0.3, reasons=("BackoffLimitExceeded", "DeadlineExceeded", ""))
     job: Fields = {
         **META,
         "spec.completions": [ABSENT, 1, 3],
@@ -233,12 +237,12 @@ def others() -> list[Shape]:
         **META,
         "status.conditions": maybe(
             conditions(
-                Established=Says(
+                Established=ConditionShape(
                     reasons=("Installing", "InitialNamesAccepted", "NotAccepted"), share=0.8
                 ),
-                NamesAccepted=Says(statuses=("True", "True", "False")),
-                NonStructuralSchema=Says(share=0.2),
-                Terminating=Says(share=0.2),
+                NamesAccepted=ConditionShape(statuses=("True", "True", "False")),
+                NonStructuralSchema=ConditionShape(share=0.2),
+                Terminating=ConditionShape(share=0.2),
             )
         ),
     }
@@ -279,10 +283,10 @@ def others() -> list[Shape]:
             80,
             {
                 "status.conditions": conditions(
-                    DisruptionAllowed=Says(
+                    DisruptionAllowed=ConditionShape(
                         reasons=("SufficientPods", "InsufficientPods", "SyncFailed")
                     ),
-                    Other=Says(share=0.2),
+                    Other=ConditionShape(share=0.2),
                 )
             },
         ),
@@ -292,7 +296,7 @@ def others() -> list[Shape]:
             60,
             {
                 "status.conditions": conditions(
-                    Available=Says(reasons=("Passed", "MissingEndpoints", ""))
+                    Available=ConditionShape(reasons=("Passed", "MissingEndpoints", ""))
                 )
             },
         ),
@@ -345,10 +349,10 @@ def argo() -> list[Shape]:
             {
                 "status.conditions": maybe(
                     conditions(
-                        ErrorOccurred=Says(statuses=("True", "False", "False")),
-                        ResourcesUpToDate=Says(),
-                        RolloutProgressing=Says(),
-                        ParametersGenerated=Says(),
+                        ErrorOccurred=ConditionShape(statuses=("True", "False", "False")),
+                        ResourcesUpToDate=ConditionShape(),
+                        RolloutProgressing=ConditionShape(),
+                        ParametersGenerated=ConditionShape(),
                     )
                 )
             },

@@ -42,7 +42,7 @@ class Vocabulary:
     values: dict[tuple[PathStep, ...], list[object]] = field(default_factory=dict)
     lists: dict[tuple[PathStep, ...], Vocabulary] = field(default_factory=dict)
 
-    def hear(self, check: Check, among: str) -> None:
+    def receive(self, check: Check, among: str) -> None:
         if check.condition:
             self.offer(
                 f"{CONDITIONS_PATH}[type={check.condition}].status", among, *check.expected_values
@@ -123,11 +123,11 @@ def _put(body: Json, path: tuple[PathStep, ...], value: Json) -> None:
             body[name] = value
         case (dict(), (str(name), following, *_)):
             _put(body.setdefault(name, [] if isinstance(following, tuple) else {}), path[1:], value)
-        case (list(), ((key, said), *_)):
+        case (list(), ((key, item_value), *_)):
             known = (item for item in body if isinstance(item, dict))
-            chosen = next((item for item in known if item.get(key) == said), None)
+            chosen = next((item for item in known if item.get(key) == item_value), None)
             if chosen is None:
-                chosen = {key: as_json(said)}
+                chosen = {key: as_json(item_value)}
                 body.append(chosen)
             _put(chosen, path[1:], value)
         case _:
@@ -160,9 +160,9 @@ class RowShape(Shape):
             words.offer(path, CONDITIONS_PATH, *values)
         words.offer(self.row.observed, CONDITIONS_PATH, 1, 2)
         for among, case in _cases(self.row):
-            words.offer(case.tells, among, "as told")
+            words.offer(case.message_from, among, "as told")
             for check in case.when:
-                words.hear(check, among)
+                words.receive(check, among)
         made = words.make(rng)
         if rng.random() < 0.5:
             among, case = rng.choice(list(_cases(self.row)))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tests.conformance.oracles.argo_health.shapes import (
     ABSENT,
+    ConditionShape,
     Fields,
     Maker,
-    Says,
     Shape,
     conditions,
     items,
@@ -17,7 +17,7 @@ from tests.conformance.oracles.argo_health.shapes import (
     one_condition,
 )
 
-YES = Says()
+YES = ConditionShape()
 SUSPEND = [ABSENT, ABSENT, ABSENT, False, True]
 CNPG_PHASES = [
     "Cluster in healthy state",
@@ -47,9 +47,9 @@ def phased(
 
 def gateway() -> list[Shape]:
     group = "gateway.networking.k8s.io/v1"
-    says = Says(generations=(None, 1, 2, 2, 2), messages=("as it is", "", "not so"))
+    says = ConditionShape(generations=(None, 1, 2, 2, 2), messages=("as it is", "", "not so"))
     listed = conditions(Accepted=says, ResolvedRefs=says, Programmed=says)
-    mostly = Says(
+    mostly = ConditionShape(
         statuses=("True", "True", "True", "False", "Unknown"), generations=(2, 2, 2, 1, None)
     )
     well = conditions(Accepted=mostly, ResolvedRefs=mostly, Programmed=mostly)
@@ -98,11 +98,13 @@ def gateway() -> list[Shape]:
 def flux() -> list[Shape]:
     reconciled = maybe(
         conditions(
-            Ready=Says(reasons=("Succeeded", "Progressing"), share=0.9),
-            Reconciling=Says(reasons=("NewGeneration", "Scanning", "ApplyingPolicy", "Other")),
+            Ready=ConditionShape(reasons=("Succeeded", "Progressing"), share=0.9),
+            Reconciling=ConditionShape(
+                reasons=("NewGeneration", "Scanning", "ApplyingPolicy", "Other")
+            ),
             ArtifactInStorage=YES,
             Released=YES,
-            TestSuccess=Says(share=0.4),
+            TestSuccess=ConditionShape(share=0.4),
         )
     )
     fields: Fields = {"spec.suspend": SUSPEND, "status.conditions": reconciled}
@@ -122,10 +124,10 @@ def flux() -> list[Shape]:
 
 
 def ready_or_not() -> list[Shape]:
-    ready = conditions(Ready=Says(share=0.9), Other=YES)
-    strimzi = one_condition(Ready=YES, NotReady=Says(reasons=("Creating", "Broken")))
+    ready = conditions(Ready=ConditionShape(share=0.9), Other=YES)
+    strimzi = one_condition(Ready=YES, NotReady=ConditionShape(reasons=("Creating", "Broken")))
     topology = conditions(
-        Ready=Says(reasons=("SuccessfulCreateOrUpdate", "FailedCreateOrUpdate", "Other"))
+        Ready=ConditionShape(reasons=("SuccessfulCreateOrUpdate", "FailedCreateOrUpdate", "Other"))
     )
     external = ["ExternalSecret", "SecretStore", "ClusterSecretStore", "PushSecret"]
     queues = ["Binding", "Exchange", "Permission", "Policy", "Queue", "Shovel", "User", "Vhost"]
@@ -141,7 +143,9 @@ def ready_or_not() -> list[Shape]:
             ["ClusterExternalSecret"],
             80,
             one_condition(
-                Ready=Says(share=1), PartiallyReady=Says(share=1), NotReady=Says(share=1)
+                Ready=ConditionShape(share=1),
+                PartiallyReady=ConditionShape(share=1),
+                NotReady=ConditionShape(share=1),
             ),
         ),
         *list_results("bitnami.com/v1alpha1", ["SealedSecret"], 20, conditions(Synced=YES)),
@@ -168,24 +172,34 @@ def ready_or_not() -> list[Shape]:
 
 
 def platform() -> list[Shape]:
-    kyverno = conditions(Ready=Says(reasons=("Succeeded", "Failed"), messages=("Ready", "Broken")))
-    paused = conditions(Ready=YES, Paused=YES, Fallback=Says(statuses=("True", "False", "False")))
+    kyverno = conditions(
+        Ready=ConditionShape(reasons=("Succeeded", "Failed"), messages=("Ready", "Broken"))
+    )
+    paused = conditions(
+        Ready=YES, Paused=YES, Fallback=ConditionShape(statuses=("True", "False", "False"))
+    )
     available = conditions(
-        Available=Says(
+        Available=ConditionShape(
             statuses=("True", "False", "Degraded", "Unknown"),
             reasons=("SomePodsNotReady", "NoPodReady", ""),
         ),
         Reconciled=YES,
     )
     atlas = conditions(
-        Ready=Says(reasons=("Reconciling", "Broken"), messages=("Reconciling", "GettingDevDB", "x"))
+        Ready=ConditionShape(
+            reasons=("Reconciling", "Broken"), messages=("Reconciling", "GettingDevDB", "x")
+        )
     )
     claims: Fields = {
         "metadata.generation": [ABSENT, 1, 2],
         "status.observedGeneration": [ABSENT, 1, 2],
         "status.conditions": maybe(
             conditions(
-                Ready=YES, Disrupting=Says(share=0.3), Launched=YES, Registered=YES, Initialized=YES
+                Ready=YES,
+                Disrupting=ConditionShape(share=0.3),
+                Launched=YES,
+                Registered=YES,
+                Initialized=YES,
             )
         ),
     }
@@ -240,7 +254,7 @@ def platform() -> list[Shape]:
 
 
 def databases() -> list[Shape]:
-    hibernation = conditions(cnpg_io__hibernation=Says(share=0.15), Ready=YES)
+    hibernation = conditions(cnpg_io__hibernation=ConditionShape(share=0.15), Ready=YES)
     cnpg: Fields = {
         "metadata.annotations.cnpg!io/reconciliationLoop": [
             ABSENT,
@@ -322,14 +336,16 @@ def databases() -> list[Shape]:
 def crossplane() -> list[Shape]:
     managed = maybe(
         conditions(
-            Synced=Says(statuses=("True", "True", "False")),
+            Synced=ConditionShape(statuses=("True", "True", "False")),
             Ready=YES,
-            LastAsyncOperation=Says(share=0.3),
-            Healthy=Says(share=0.3),
-            Established=Says(share=0.3),
+            LastAsyncOperation=ConditionShape(share=0.3),
+            Healthy=ConditionShape(share=0.3),
+            Established=ConditionShape(share=0.3),
         )
     )
-    package = maybe(conditions(Installed=Says(share=0.9), Healthy=Says(share=0.9)))
+    package = maybe(
+        conditions(Installed=ConditionShape(share=0.9), Healthy=ConditionShape(share=0.9))
+    )
     return [
         Shape("pkg.crossplane.io/v1", "Provider", 80, {"status.conditions": package}),
         Shape("pkg.crossplane.io/v1", "Function", 60, {"status.conditions": managed}),

@@ -22,7 +22,7 @@ ABSENT = _Absent()
 
 
 @dataclass(frozen=True, slots=True)
-class Says:
+class ConditionShape:
     """What a condition may say. It is left out now and then."""
 
     statuses: tuple[str, ...] = ("True", "False", "Unknown")
@@ -76,31 +76,31 @@ def put(body: dict[str, Json], path: Sequence[str], value: Json) -> None:
     body[last] = value
 
 
-def conditions(**said: Says) -> Maker:
+def conditions(**rules: ConditionShape) -> Maker:
     """Some conditions, in any order, no type twice."""
 
     def make(rng: Random) -> Json:
-        chosen = [name for name, says in said.items() if rng.random() < says.share]
+        chosen = [name for name, says in rules.items() if rng.random() < says.share]
         rng.shuffle(chosen)
         return [
-            _condition(name.replace("__", "/").replace("_", "."), said[name], rng)
+            _condition(name.replace("__", "/").replace("_", "."), rules[name], rng)
             for name in chosen
         ]
 
     return make
 
 
-def one_condition(**said: Says) -> Maker:
+def one_condition(**rules: ConditionShape) -> Maker:
     """One condition at most."""
 
     def make(rng: Random) -> Json:
-        name = rng.choice(sorted(said))
-        return [_condition(name, said[name], rng)] if rng.random() < said[name].share else []
+        name = rng.choice(sorted(rules))
+        return [_condition(name, rules[name], rng)] if rng.random() < rules[name].share else []
 
     return make
 
 
-def _condition(name: str, says: Says, rng: Random) -> Json:
+def _condition(name: str, says: ConditionShape, rng: Random) -> Json:
     made: dict[str, Json] = {
         "type": name,
         "status": rng.choice(says.statuses),

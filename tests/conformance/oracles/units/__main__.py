@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.conformance.oracles.units.asking import Oracle, kept
+from tests.conformance.oracles.units.queries import Oracle, kept
 from tests.conformance.oracles.units.tools import build, find_tools
-from tests.conformance.oracles.units.walking import walk
+from tests.conformance.oracles.units.walk import walk
 from tests.support.expected_units import RECORDED, shapes
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.conformance.repositories.public.test_truth import API, ISSUED, tidegate
+from tests.conformance.repositories.public.test_simulation_accuracy import API, ISSUED, tidegate
 from tests.support.recorded_wording import RecordedWording
 from tidegate.cli.main import cli
 from tidegate.model.times import SECOND
@@ -53,7 +53,7 @@ def test_a_range_goes_from_short_to_long_for_each_engine(tmp_path: Path) -> None
     assert short < likely < long
 
 
-def test_the_likely_run_of_a_range_is_the_run_without_one(tmp_path: Path) -> None:
+def test_the_likely_run_of_a_range_equals_the_run_without_a_range(tmp_path: Path) -> None:
     _, alone, _ = tidegate("simulate", tmp_path, API + ISSUED, "-o", "json")
     _, spread, _ = tidegate("simulate", tmp_path, API + ISSUED, "-o", "json", "--duration-range")
 
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_range(tmp_path: Path, wording: RecordedWor
     wording(line for line in first[1].splitlines() if line.startswith("tidegate "))
 
 
-def test_a_deadline_that_is_too_short_for_a_bad_day_is_reported(
+def test_a_deadline_shorter_than_the_longest_duration_is_reported(
     tmp_path: Path, wording: RecordedWording
 ) -> None:
     code, result, _ = tidegate("simulate", tmp_path, TIGHT, "--duration-range")
@@ -84,7 +84,7 @@ def test_a_deadline_that_is_too_short_for_a_bad_day_is_reported(
     wording(line for line in result.splitlines() if line.startswith("tidegate, "))
 
 
-def test_what_is_only_slow_passes_on_a_bad_day_too(tmp_path: Path) -> None:
+def test_slow_objects_pass_with_the_longest_durations(tmp_path: Path) -> None:
     code, result, aside = tidegate(
         "simulate", tmp_path, PROMETHEUS, "--duration-range", "-o", "json"
     )
@@ -99,7 +99,7 @@ def learn(*args: str) -> tuple[int, str, str]:
     return ran.exit_code, ran.stdout, ran.stderr
 
 
-def test_what_was_learned_is_what_a_simulation_takes(tmp_path: Path) -> None:
+def test_a_simulation_takes_the_learned_durations(tmp_path: Path) -> None:
     profile = tmp_path / "ours.yaml"
     ran = CliRunner().invoke(cli, ["simulate", "learn", str(DUMP)], standalone_mode=False)
     profile.write_text(ran.stdout)

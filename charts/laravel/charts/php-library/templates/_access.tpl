@@ -70,7 +70,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* `helm test`: the Service answers. No part of a rollout, so it has no wave. */}}
+{{/* `helm test`: checks that the Service responds. It is not part of a rollout, so it has no wave. */}}
 {{- define "php.connectionTest" -}}
 apiVersion: v1
 kind: Pod

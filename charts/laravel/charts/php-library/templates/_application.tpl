@@ -62,7 +62,7 @@ spec:
     {{- include "php.selector" (dict "root" . "component" "web") | nindent 4 }}
 {{- end }}
 
-{{/* A Deployment for each of queue.workers. */}}
+{{/* One Deployment for each of queue.workers. */}}
 {{- define "php.queue" -}}
 {{- if .Values.queue.enabled }}
 {{- range $name, $worker := .Values.queue.workers }}
@@ -89,7 +89,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* A CronJob for each of cron.jobs. Names of CronJobs are short: their Jobs need room for a time. */}}
+{{/* One CronJob for each of cron.jobs. Its name is short, because names of Jobs end with a time. */}}
 {{- define "php.cron" -}}
 {{- if .Values.cron.enabled }}
 {{- range $name, $job := .Values.cron.jobs }}

@@ -1,7 +1,7 @@
 {{/*
-The migration. What a Job does cannot be changed, so in its wave it has a name with a hash of what it
-does: the same values come to the same Job, and another image to another one, which runs. A hook keeps
-its name: whoever runs hooks deletes the old one first.
+The migration. The pod template of a Job is immutable, so the name of the Job has a hash of it: the
+same values result in the same Job, and another image results in another Job. A hook keeps its name,
+because Argo CD and Helm delete the old hook first.
 */}}
 {{- define "php.migration" -}}
 {{- $moment := include "php.migrationMoment" . }}
@@ -52,8 +52,8 @@ template:
 {{- end }}
 
 {{/*
-What a migration needs that runs before everything else, the application's own configuration too: copies of
-its own, hooks like the migration, one wave or weight before it.
+The configuration of a migration that runs before everything else: copies of the application's objects,
+as hooks, one wave or weight before the migration.
 */}}
 {{- define "php.migrationCompany" -}}
 {{- $hook := dict }}

@@ -1,6 +1,6 @@
 {{/*
-The wave of an object, as text. What stands nearest to the object wins: the user's own annotation,
-then the template's own number, then the number of its group.
+The wave of an object, as text. The annotation of the user takes precedence over the wave of the
+template, and that over the wave of the group.
 Takes: root, group (a key of syncWaves), own (a number or null), annotations (the user's).
 */}}
 {{- define "php.wave" -}}
@@ -8,7 +8,7 @@ Takes: root, group (a key of syncWaves), own (a number or null), annotations (th
 {{- if hasKey (default dict .annotations) $key }}
 {{- $said := get .annotations $key }}
 {{- if not (regexMatch "^[+-]?[0-9]+$" $said) }}
-{{- fail (printf "the sync wave `%s` of an annotation is not a whole number" $said) }}
+{{- fail (printf "the sync wave `%s` of an annotation is not an integer" $said) }}
 {{- end }}
 {{- $said }}
 {{- else if not (kindIs "invalid" .own) }}
@@ -19,8 +19,8 @@ Takes: root, group (a key of syncWaves), own (a number or null), annotations (th
 {{- end }}
 
 {{/*
-The `annotations` of an object, or nothing at all if it has none. Whoever stands later wins:
-commonAnnotations, the wave, what the chart says of this object, what the user says of it.
+The `annotations` of an object, or nothing if it has none. Later ones take precedence:
+commonAnnotations, the wave, annotations of the chart, annotations of the user.
 Takes: root, group, own, annotations, and chart (the chart's own annotations).
 */}}
 {{- define "php.annotations" -}}
@@ -44,7 +44,7 @@ annotations:
 
 {{/*
 The metadata of an object.
-Takes what php.annotations takes, and: name, component.
+Takes the arguments of php.annotations, and: name, component.
 */}}
 {{- define "php.metadata" -}}
 metadata:

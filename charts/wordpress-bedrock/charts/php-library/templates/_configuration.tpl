@@ -20,7 +20,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Takes: root, part (a part of the values, which may have a number of its own). */}}
+{{/* Takes: root, part (a section of the values, which may have its own wave). */}}
 {{- define "php.ownConfigWave" -}}
 {{- if kindIs "invalid" .part.syncWave }}
 {{- include "php.configWave" .root }}
@@ -37,7 +37,7 @@ kind: ServiceAccount
 automountServiceAccountToken: false
 {{- end }}
 
-{{/* Takes what php.serviceAccountNamed takes. */}}
+{{/* Takes the arguments of php.serviceAccountNamed. */}}
 {{- define "php.configNamed" -}}
 apiVersion: v1
 kind: ConfigMap
@@ -46,7 +46,7 @@ data:
   {{- include "php.configData" .root | nindent 2 }}
 {{- end }}
 
-{{/* Takes what php.serviceAccountNamed takes. */}}
+{{/* Takes the arguments of php.serviceAccountNamed. */}}
 {{- define "php.secretNamed" -}}
 apiVersion: v1
 kind: Secret

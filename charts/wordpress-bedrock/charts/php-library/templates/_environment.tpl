@@ -1,6 +1,6 @@
 {{/*
-The variables of the database, under the names that the application reads. None is optional: a pod
-cannot start until the operator has made the database and told where it is.
+The variables of the database, with the names that the application reads. All are required: a pod
+cannot start until the operator has created the database and its ConfigMap.
 Takes: root, names (host, port, name, user, password; each the name of a variable).
 */}}
 {{- define "php.databaseEnv" -}}
@@ -32,7 +32,7 @@ Takes: root, names (host, port, name, user, password; each the name of a variabl
 {{- end }}
 {{- end }}
 
-{{/* The keys of the Secret: the operator names them by the engine. */}}
+{{/* The keys of the Secret depend on the engine. */}}
 {{- define "php.databaseKeys" -}}
 {{- with .Values.database }}
 {{- if .external.host -}}
@@ -59,19 +59,19 @@ password: PASSWORD
 {{- end }}
 {{- end }}
 
-{{/* Whether the chart brings Redis. */}}
+{{/* Whether the chart deploys Redis. */}}
 {{- define "php.hasRedis" -}}
 {{- if and .Values.redis.enabled (not .Values.redis.external.host) }}true{{ end }}
 {{- end }}
 
-{{/* Whether there is a Redis at all. */}}
+{{/* Whether the application uses Redis, of the chart or external. */}}
 {{- define "php.usesRedis" -}}
 {{- if or .Values.redis.enabled .Values.redis.external.host }}true{{ end }}
 {{- end }}
 
 {{/*
 The variables of Redis.
-Takes: root, names (host, port, password), isEarly (before the chart's own Redis is there).
+Takes: root, names (host, port, password), isEarly (before the chart's own Redis exists).
 */}}
 {{- define "php.redisEnv" -}}
 {{- if include "php.usesRedis" .root }}
@@ -94,9 +94,9 @@ Takes: root, names (host, port, password), isEarly (before the chart's own Redis
 {{- end }}
 
 {{/*
-All that a container of the application is told. The chart that uses the library says how, in
-templates of its own: `<framework>.env`, which takes root and isEarly, and `<framework>.config`.
-Takes: root, isEarly (a hook that runs before the rest has a ConfigMap and a Secret of its own).
+All environment variables of a container of the application. The chart defines them in
+the templates `<framework>.env`, which takes root and isEarly, and `<framework>.config`.
+Takes: root, isEarly (a hook that runs before everything else has its own ConfigMap and Secret).
 */}}
 {{- define "php.environment" -}}
 {{- $root := .root }}
@@ -125,12 +125,12 @@ env:
   {{- end }}
 {{- end }}
 
-{{/* Not the name of the chart: an alias would change that. */}}
+{{/* Not the name of the chart, which an alias changes. */}}
 {{- define "php.framework" -}}
 {{- index .Chart.Annotations "php-library/framework" }}
 {{- end }}
 
-{{/* What the ConfigMap holds: what the chart says, then what the user says. */}}
+{{/* The contents of the ConfigMap: those of the chart, overridden by those of the user. */}}
 {{- define "php.configData" -}}
 {{- $all := include (printf "%s.config" (include "php.framework" .)) . | fromYaml }}
 {{- range $key, $value := .Values.config.data }}

@@ -1,6 +1,6 @@
 {{/*
 When the migration runs: `never`, `before` everything else, in its `wave`, or `after` everything else.
-A hook decides that, whether the chart made it of migration.hook or the user wrote its annotations.
+This depends on the hook, from migration.hook or from the annotations of the user.
 */}}
 {{- define "php.migrationMoment" -}}
 {{- $notes := include "php.migrationHook" . | fromYaml }}
@@ -20,7 +20,7 @@ wave
 {{- end }}
 {{- end }}
 
-{{/* The annotations that migration.hook stands for. */}}
+{{/* The annotations for migration.hook. */}}
 {{- define "php.migrationHook" -}}
 {{- if eq .Values.migration.hook "argocd" -}}
 argocd.argoproj.io/hook: PreSync
@@ -44,12 +44,12 @@ helm.sh/hook-weight: "0"
 {{- include "php.wave" (dict "root" . "group" "redis" "annotations" .Values.redis.annotations) }}
 {{- end }}
 
-{{/* The wave of everything of the application that runs. Takes: root, part (a part of the values). */}}
+{{/* The wave of a workload of the application. Takes: root, part (a section of the values). */}}
 {{- define "php.applicationWave" -}}
 {{- include "php.wave" (dict "root" .root "group" "application" "own" .part.syncWave "annotations" .part.annotations) }}
 {{- end }}
 
-{{/* Those that need configuration, database and Redis: what they are called, and their waves. */}}
+{{/* The workloads that need configuration, database and Redis, and their waves. */}}
 {{- define "php.users" -}}
 {{- if eq (include "php.migrationMoment" .) "wave" }}
 the migration: {{ include "php.migrationWave" . }}
@@ -65,7 +65,7 @@ the cron jobs: {{ include "php.applicationWave" (dict "root" . "part" .Values.cr
 {{- end }}
 {{- end }}
 
-{{/* One wave before the first that uses it: where ConfigMap, Secret and ServiceAccount belong. */}}
+{{/* The wave of ConfigMap, Secret and ServiceAccount: one before the first workload that uses them. */}}
 {{- define "php.configWave" -}}
 {{- $first := include "php.applicationWave" (dict "root" . "part" .Values.deployment) | int }}
 {{- range $name, $wave := include "php.users" . | fromYaml }}
@@ -75,8 +75,8 @@ the cron jobs: {{ include "php.applicationWave" (dict "root" . "part" .Values.cr
 {{- end }}
 
 {{/*
-Refuse what cannot come up. A wave begins when the one before it is healthy: whatever needs
-something of a later wave waits for it, and it for them.
+Reject values that can never work. A wave starts when the previous one is healthy, so an object that
+needs an object of a later wave waits forever.
 */}}
 {{- define "php.checks" -}}
 {{- include "php.checkExternal" . }}
@@ -96,15 +96,15 @@ something of a later wave waits for it, and it for them.
 {{- range $name, $wave := include "php.users" . | fromYaml }}
 {{- $wave = $wave | int }}
 {{- if and (not $.Values.database.external.host) (lt $wave $database) }}
-{{- fail (printf "the database is in wave %d, and %s in need of it in wave %d already: set syncWaves.database to a lower number" $database $name $wave) }}
+{{- fail (printf "the database is in wave %d, but %s in wave %d must come after it: set syncWaves.database to a lower number" $database $name $wave) }}
 {{- end }}
 {{- if and (include "php.hasRedis" $) (lt $wave $redis) }}
-{{- fail (printf "Redis is in wave %d, and %s in need of it in wave %d already: set syncWaves.redis to a lower number" $redis $name $wave) }}
+{{- fail (printf "Redis is in wave %d, but %s in wave %d must come after it: set syncWaves.redis to a lower number" $redis $name $wave) }}
 {{- end }}
 {{- range $part := list "config" "secret" "serviceAccount" }}
 {{- $own := index $.Values $part "syncWave" }}
 {{- if and (not (kindIs "invalid" $own)) (lt $wave (int $own)) }}
-{{- fail (printf "%s.syncWave is %d, and %s in need of it in wave %d already: set it to a lower number" $part (int $own) $name $wave) }}
+{{- fail (printf "%s.syncWave is %d, but %s in wave %d must come after it: set it to a lower number" $part (int $own) $name $wave) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -114,15 +114,15 @@ something of a later wave waits for it, and it for them.
 {{- define "php.checkExternal" -}}
 {{- with .Values.database.external }}
 {{- if and .host (not .existingSecret) }}
-{{- fail "database.external.host is set: say in database.external.existingSecret which Secret holds the user and the password" }}
+{{- fail "database.external.host is set without database.external.existingSecret: set it to the Secret with the user and the password" }}
 {{- end }}
 {{- end }}
 {{- end }}
 
-{{/* A hook runs before every wave, and so before the database is made. */}}
+{{/* A hook runs before every wave, and so before the database is created. */}}
 {{- define "php.checkHook" -}}
 {{- $isEarly := eq (include "php.migrationMoment" .) "before" }}
 {{- if and $isEarly (not .Values.database.external.host) (not .Values.migration.allowHookBeforeDatabase) }}
-{{- fail "a migration that is a hook runs before its Database is made: set migration.hook to \"\" and no hook in migration.annotations, or set database.external.host, or migration.allowHookBeforeDatabase" }}
+{{- fail "a migration that is a hook runs before its Database exists: set migration.hook to \"\" and no hook in migration.annotations, or set database.external.host, or migration.allowHookBeforeDatabase" }}
 {{- end }}
 {{- end }}

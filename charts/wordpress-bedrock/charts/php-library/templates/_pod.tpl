@@ -1,8 +1,8 @@
 {{/*
 The template of a pod of the application.
 Takes: root, component, command, args, resources, isEarly, and
-  more         YAML of the container beside what all have: ports and probes
-  spec         YAML of the pod beside what all have
+  more         additional YAML of the container: ports and probes
+  spec         additional YAML of the pod
   annotations  of the pod
 */}}
 {{- define "php.podTemplate" -}}
@@ -64,7 +64,7 @@ spec:
   {{- end }}
 {{- end }}
 
-{{/* A hook that runs before the rest has a ServiceAccount of its own, if the chart makes any. */}}
+{{/* A hook that runs before everything else has its own ServiceAccount, if the chart creates one. */}}
 {{- define "php.podAccount" -}}
 {{- if and .isEarly .root.Values.serviceAccount.create }}
 {{- include "php.suffixed" (dict "root" .root "suffix" "migrate") }}
@@ -74,8 +74,8 @@ spec:
 {{- end }}
 
 {{/*
-Whether a pod gets the volume for uploads. The migration does not: its wave comes before the claim's,
-and a claim is bound only when a pod of its own wave asks for it.
+Whether a pod mounts the volume for uploads. The migration does not: its wave is before that of the
+claim, which is bound only when a pod of its own wave uses it.
 Takes: root, component.
 */}}
 {{- define "php.mountsUploads" -}}
@@ -108,8 +108,8 @@ Takes: root, component.
 {{- end }}
 
 {{/*
-Annotations of pods that read their configuration once, when they start: with other values there are
-other pods. Only values are summed up, so that waves make no difference.
+Checksums of the configuration, so that changed values restart the pods. They cover only the values,
+so that a changed wave restarts nothing.
 */}}
 {{- define "php.podAnnotations" -}}
 {{- $all := dict "checksum/config" (include "php.configData" . | sha256sum) }}

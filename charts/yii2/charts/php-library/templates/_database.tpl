@@ -1,4 +1,4 @@
-{{/* The Database; its operator makes the Secret and the ConfigMap that pods wait for. */}}
+{{/* The Database. Its operator creates the Secret and the ConfigMap that pods wait for. */}}
 {{- define "php.database" -}}
 {{- if not .Values.database.external.host }}
 apiVersion: kinda.rocks/v1beta1

@@ -39,6 +39,7 @@ REVISION = click.Option(
     ["--revision", "at"],
     default="",
     help="Revision to sync to, if Argo CD is running.",
+    metavar="REVISION",
 )
 
 
@@ -64,7 +65,12 @@ def app() -> None:
 @app.command("list")
 @with_options((REPOSITORY, NAMESPACE_FILTER, *SELECTOR), READ_OPTIONS)
 @click.option(
-    "-p", "--project", "project", default="", help="List only Applications of this project."
+    "-p",
+    "--project",
+    "project",
+    default="",
+    metavar="NAME",
+    help="List only Applications of this project.",
 )
 @with_options(WATCH)
 @_output_option("name")

@@ -58,7 +58,7 @@ def generate(file: Path, params: bool, **flags: Unpack[Flags]) -> int:  # noqa: 
       tidegate argocd appset generate argocd/platform.yaml
       tidegate argocd appset generate argocd/platform.yaml -o names
       tidegate argocd appset generate argocd/platform.yaml --params
-      tidegate argocd appset generate argocd -o json --params --generator-data results.yaml
+      tidegate argocd appset generate argocd --generator-data results.yaml
     """
     progress_line = show_progress(f"reading {file}")
     from tidegate.actions.appset import generate_appsets

@@ -13,7 +13,7 @@ from tidegate.cli.completion import complete_names_of_noun, complete_word
 from tidegate.cli.options import CLUSTER, HEALTH, WATCH, Flags, with_options
 from tidegate.cli.output import max_line_width
 from tidegate.cli.progress import show_progress
-from tidegate.cli.unit_arguments import REPOSITORY, SELECTOR
+from tidegate.cli.unit_arguments import REPOSITORY, SELECTOR, unknown_noun_message
 from tidegate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ NOUN_ALIASES = {
     "namespace_filter",
     default="flux-system",
     show_default=True,
+    metavar="NAMESPACE",
     help="List objects of this namespace.",
 )
 @options.OFFLINE
@@ -99,7 +100,7 @@ def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
 
     noun = NOUN_ALIASES.get(which, which)
     if noun not in KINDS_BY_NOUN:
-        raise click.UsageError(_unknown_noun_message(which))
+        raise click.UsageError(unknown_noun_message(which, tuple(KINDS_BY_NOUN)))
     read_rows = _row_reader(noun, called, flags)
 
     def format_rows(rows: list[FluxRow]) -> tuple[Iterable[object], Iterable[str]]:
@@ -116,15 +117,6 @@ def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
         raise UsageError("usage.unit", f"no {noun} found in {namespace_text} namespace")
     options.print_result(flags["output"], *format_rows(rows))
     return options.print_findings(findings)
-
-
-def _unknown_noun_message(argument: str) -> str:
-    from difflib import get_close_matches
-
-    matches = get_close_matches(argument, [*KINDS_BY_NOUN, *NOUN_ALIASES], n=1)
-    nouns = ", ".join(f"`{noun}`" for noun in KINDS_BY_NOUN)
-    hint = f": did you mean `{matches[0]}`?" if matches else f"; use {nouns}"
-    return f"unknown kind `{argument}`{hint}"
 
 
 def _watch_rows(read_rows: RowReader, flags: Flags, format_rows: RowFormatter) -> int:

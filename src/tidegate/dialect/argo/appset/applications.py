@@ -46,6 +46,7 @@ UNMERGED_FIELD = "valuesObject"
 TEMPLATE_PATH, PATCH_PATH = ("spec", "template"), ("spec", "templatePatch")
 NAME_PATH: FieldPath = (*TEMPLATE_PATH, "metadata", "name")
 FINALIZERS = "finalizers"
+CLUSTERS_FIX = "list the clusters, with `server` and `labels`, in `clusters` of tidegate.yaml"
 """The list that a patch appends to; it replaces all other lists."""
 
 
@@ -94,6 +95,7 @@ def generate_applications(
     collector, context = FindingCollector(appset.location), generator_context(appset, inputs)
     applications: list[GeneratedApplication] = []
     empty_paths: list[FieldPath] = []
+    unknown_paths: list[FieldPath] = []
     for index, entry in enumerate(get_list(appset.body, "spec", "generators")):
         path: FieldPath = ("spec", "generators", index)
         try:
@@ -104,10 +106,16 @@ def generate_applications(
             return GenerationResult(findings=collector.findings, is_complete=False)
         if "clusters" in get_mapping(entry):
             _report_clusters_from_git(inputs, (*path, "clusters"), collector)
-        if not generated:
+        if not generated and selects_clusters(entry) and not inputs.includes_live_clusters:
+            unknown_paths.append(path)
+        elif not generated:
             empty_paths.append((*path, *_search_path(get_mapping(entry))))
         applications += generated
     _report_empty_generators(empty_paths, collector, is_empty=not applications)
+    for path in unknown_paths:
+        message = "the clusters that the generator selects are unknown"
+        why = "Argo CD has clusters as Secrets, and none of those in this repository is selected"
+        collector.warn("appset.unknown-clusters", path, message, why, CLUSTERS_FIX)
     if not applications:
         message = f"ApplicationSet `{appset.namespace}/{appset.name}` generates no Applications"
         fix = "prune the Applications that it generated before with `--allow-empty`"
@@ -133,6 +141,21 @@ def _report_empty_generators(
         report("appset.no-results", path, message, why, "correct its paths, or remove it")
 
 
+def selects_clusters(entry: Json) -> bool:
+    """Return whether a generator, at any depth, depends on the clusters registered in Argo CD."""
+    generator = get_mapping(entry)
+    nested = (
+        inner
+        for kind in ("matrix", "merge")
+        for inner in get_list(get_mapping(generator, kind), "generators")
+    )
+    return (
+        "clusters" in generator
+        or "clusterDecisionResource" in generator
+        or any(map(selects_clusters, nested))
+    )
+
+
 def _search_path(entry: JsonObject) -> FieldPath:
     """Return the path of the field that selects what a generator finds."""
     for kind in ("directories", "files"):
@@ -151,8 +174,7 @@ def _report_clusters_from_git(
         f"using the clusters defined in Git: {names}" if names else "no clusters defined in Git"
     )
     why = "a running Argo CD may have other clusters; Tidegate does not query it"
-    fix = "list the clusters, with `server` and `labels`, in `clusters` of tidegate.yaml"
-    collector.note("appset.clusters", path, message, why, fix)
+    collector.note("appset.clusters", path, message, why, CLUSTERS_FIX)
 
 
 def generator_context(appset: ApplicationSet, inputs: GeneratorInputs) -> GeneratorContext:

@@ -27,10 +27,10 @@ from tidegate.dialect.argo.appset.queries import (
 )
 from tidegate.dialect.argo.appset.simple_generators import from_clusters, from_git, from_list
 from tidegate.dialect.argo.appset.templates import MISSING_FAILS, fill_templates, map_error_path
-from tidegate.documents.decoder import format_suggestion
 from tidegate.errors import sanitize
 from tidegate.model.k8s.json_fields import get_list, get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.text.suggest import suggest_one_of
 
 GeneratorFunction: TypeAlias = Callable[[JsonObject, GeneratorContext], Procedure[list[Params]]]
 SELECTOR, PAIR = "selector", 2
@@ -61,14 +61,14 @@ def generator_kinds(entry: JsonObject) -> list[str]:
         raise GeneratorError(
             "appset.generator",
             message,
-            format_suggestion(unknown[0], tuple(GENERATORS)),
+            suggest_one_of(unknown[0], tuple(GENERATORS)),
             (unknown[0],),
         )
     kinds = [key for key in GENERATORS if entry.get(key) is not None]
     if not kinds:
         message, fix = (
             "an entry of `generators` sets no generator",
-            format_suggestion("", tuple(GENERATORS)),
+            suggest_one_of("", tuple(GENERATORS)),
         )
         raise GeneratorError("appset.generator", message, fix)
     return kinds

@@ -6,11 +6,12 @@ Like `generator_spec_processor.go` in `applicationset/generators`, and `map.go` 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
-from decimal import Decimal
 
 from tidegate.dialect.argo.appset.queries import GeneratorError, Params
+from tidegate.documents.numbers import format_general
 from tidegate.errors import sanitize
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.labels import selector_matches
@@ -18,8 +19,6 @@ from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
 
 MAX_NAME_LENGTH = 253
-MIN_EXPONENT, MAX_EXPONENT = -4, 6
-"""Outside of these Go prints a number with its exponent."""
 OPERATORS = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 """Operators of a selector, and whether they need values or must have none."""
 LABEL_KEY = lazy_regex(
@@ -37,23 +36,14 @@ def go_format(value: Json) -> str:
         case bool():
             return str(value).lower()
         case int() | float():
-            return _format_number(float(value))
+            number = float(value)
+            return format_general(repr(number)) if math.isfinite(number) else repr(number)
         case list():
             return f"[{' '.join(map(go_format, value))}]"
         case dict():
             return f"map[{' '.join(f'{key}:{go_format(value[key])}' for key in sorted(value))}]"
         case _:
             return value
-
-
-def _format_number(value: float) -> str:
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    power = len(digits) + int(exponent) - 1
-    if value == 0 or MIN_EXPONENT <= power < MAX_EXPONENT or "n" in repr(value):
-        return repr(value).removesuffix(".0") if "e" not in repr(value) else f"{value:f}"
-    head, *tail = map(str, digits)
-    fraction = f".{''.join(tail)}" if tail else ""
-    return f"{'-' if sign else ''}{head}{fraction}e{'-' if power < 0 else '+'}{abs(power):02}"
 
 
 def flatten(value: Json, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -14,10 +14,10 @@ import msgspec
 from tidegate.dialect.argo.finding_collector import FindingCollector
 from tidegate.dialect.argo.ignore_differences import parse_ignore_differences
 from tidegate.dialect.declared import ApplicationSet
-from tidegate.documents.decoder import format_suggestion
 from tidegate.errors import sanitize
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.text.suggest import suggest_one_of
 from tidegate.model.units.ignore_differences import IgnoreDifference
 
 POLICIES = ("create-only", "create-update", "create-delete", "sync")
@@ -64,7 +64,7 @@ def report_policy(
         message = f"unknown policy `{sanitize(requested)}`"
         why = "the API server rejects the ApplicationSet"
         collector.error(
-            "appset.policy", POLICY_PATH, message, why, format_suggestion(requested, POLICIES)
+            "appset.policy", POLICY_PATH, message, why, suggest_one_of(requested, POLICIES)
         )
         return
     if requested and policy != effective_policy(appset, {}):

@@ -8,7 +8,11 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.dialect.argo.application import read_application
-from tidegate.dialect.argo.appset.applications import GeneratedApplication, GenerationResult
+from tidegate.dialect.argo.appset.applications import (
+    GeneratedApplication,
+    GenerationResult,
+    selects_clusters,
+)
 from tidegate.dialect.argo.appset.path_patterns import literal_prefix
 from tidegate.dialect.argo.appset.policies import (
     ApplicationSetPolicy,
@@ -147,15 +151,7 @@ def relocate_to_template(finding: Finding) -> Finding:
 
 def uses_clusters(appset: ApplicationSet) -> bool:
     """Return whether a generator, at any depth, depends on the clusters registered in Argo CD."""
-    pending = [*get_list(appset.body, "spec", "generators")]
-    for entry in pending:  # the list grows during the loop
-        if "clusters" in get_mapping(entry) or "clusterDecisionResource" in get_mapping(entry):
-            return True
-        pending += [
-            *get_list(entry, "matrix", "generators"),
-            *get_list(entry, "merge", "generators"),
-        ]
-    return False
+    return any(map(selects_clusters, get_list(appset.body, "spec", "generators")))
 
 
 def referenced_paths(appset: ApplicationSet) -> list[tuple[str, str]]:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from tidegate.dialect.argo.appset.applications import GeneratedApplication
 from tidegate.dialect.argo.finding_collector import FindingCollector
 from tidegate.dialect.declared import ApplicationSet
-from tidegate.documents.decoder import format_suggestion
 from tidegate.errors import sanitize
+from tidegate.model.display import join_quoted
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.text.suggest import suggest_one_of
 from tidegate.model.units.unit import RollingSyncStep
 
 ROLLING_SYNC, ALL_AT_ONCE = "RollingSync", "AllAtOnce"
@@ -42,7 +43,7 @@ def rollout_steps(
     if kind != ROLLING_SYNC:
         if kind != ALL_AT_ONCE:
             message, why = f"unknown strategy `{sanitize(kind)}`", "Argo CD syncs all at once"
-            fix = format_suggestion(kind, (ALL_AT_ONCE, ROLLING_SYNC))
+            fix = suggest_one_of(kind, (ALL_AT_ONCE, ROLLING_SYNC))
             collector.error("appset.strategy", ("spec", "strategy", "type"), message, why, fix)
         return {}, collector.findings
     steps = get_mappings(strategy, "rollingSync", "steps")
@@ -91,7 +92,7 @@ def _report_deletion_order(strategy: JsonObject, kind: str, collector: FindingCo
             path,
             message,
             why,
-            format_suggestion(order, (ALL_AT_ONCE, REVERSE)),
+            suggest_one_of(order, (ALL_AT_ONCE, REVERSE)),
         )
     elif order.lower() == REVERSE.lower() and kind != ROLLING_SYNC:
         message = f"`deletionOrder: {sanitize(order)}` has no effect"
@@ -186,7 +187,7 @@ def _report_operator(operator: str, path: FieldPath, collector: FindingCollector
     if operator not in OPERATORS:
         message = f"unknown operator `{sanitize(operator)}` in a step"
         why = "the step matches no Application that has the label"
-        collector.error("appset.steps", path, message, why, format_suggestion(operator, OPERATORS))
+        collector.error("appset.steps", path, message, why, suggest_one_of(operator, OPERATORS))
 
 
 def _step_limits(
@@ -227,9 +228,7 @@ def max_update_limit(max_update: Json, count: int) -> int | None:
 def _report_unmatched(numbers: dict[str, int], collector: FindingCollector) -> None:
     unmatched = [name for name, number in numbers.items() if not number]
     if unmatched:
-        more = f" and {len(unmatched) - 3} more" if len(unmatched) > 3 else ""  # noqa: PLR2004 - a few names
-        names = ", ".join(f"`{name}`" for name in unmatched[:3])
-        message = f"no step matches {names}{more}"
+        message = f"no step matches {join_quoted(unmatched)}"
         why = "Argo CD does not sync an Application without a step; sync it manually"
         fix = "add a step, or a label that a step matches"
         collector.warn("appset.unmatched", STEPS_PATH, message, why, fix)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 
 from tidegate.dialect.argo.appset.queries import Params
 from tidegate.dialect.argo.finding_collector import FindingCollector
@@ -11,6 +10,7 @@ from tidegate.errors import sanitize
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.text.suggest import suggest
 
 TEMPLATE_PATH: FieldPath = ("spec", "template")
 SOURCE_FIELDS = ("repoURL", "path", "chart", "targetRevision")
@@ -31,12 +31,7 @@ def report_unresolved(
     for (path, name), (count, params) in unresolved.items():
         parameter = f"`{{{{{sanitize(name)}}}}}`" if name else "a parameter"
         subject = "an Application" if count == 1 else f"{count} Applications"
-        matches = get_close_matches(name, params, n=1) if name else ()
-        fix = (
-            f"did you mean `{sanitize(matches[0])}`?"
-            if matches
-            else "use a parameter that a generator provides"
-        )
+        fix = suggest(name, params, "use a parameter that a generator provides")
         message = f"{parameter} is not resolved for {subject}"
         why = "no generator provides the parameter, and Argo CD keeps the placeholder"
         collector.warn("appset.parameter", (*TEMPLATE_PATH, *path), message, why, fix)

@@ -21,9 +21,10 @@ from tidegate.dialect.argo.status.operation import (
     short_revisions,
     source_fields,
 )
-from tidegate.dialect.times import format_rfc3339
+from tidegate.model.display import join_limited
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.k8s.pods import POD_SPEC_PATHS
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.rollouts.event import RolloutOutcome
 from tidegate.model.rollouts.progress import (
@@ -33,6 +34,7 @@ from tidegate.model.rollouts.progress import (
     UnitPhase,
     UnitProgress,
 )
+from tidegate.model.times import format_rfc3339
 from tidegate.model.units.source import Revision
 
 OUT_OF_SYNC, UNKNOWN = "OutOfSync", "Unknown"
@@ -50,11 +52,6 @@ MANAGED_CONDITIONS = frozenset({"SyncError", "ComparisonError", "InvalidSpecErro
 MAX_CAUSES = 3
 APPLICATION = ("argoproj.io", "Application")
 INGRESS, IMAGE = "Ingress", b'"image"'
-POD_SPEC_PATHS = (
-    ("spec",),
-    ("spec", "template", "spec"),
-    ("spec", "jobTemplate", "spec", "template", "spec"),
-)
 
 
 def application_status(
@@ -101,7 +98,7 @@ def _is_extraneous(obj: ObjectProgress) -> bool:
     """Return whether an object was pruned, or is to be pruned and has `IgnoreExtraneous`."""
     if obj.is_desired or not obj.is_live:
         return not obj.is_desired
-    annotations = get_mapping(_decode_body(obj), "metadata", "annotations")
+    annotations = get_mapping(decode_body(obj), "metadata", "annotations")
     return "IgnoreExtraneous" in get_text(annotations, COMPARE_OPTIONS).split(",")
 
 
@@ -118,8 +115,7 @@ def aggregate_health(progress: UnitProgress) -> tuple[Health, str]:
     if health is Health.HEALTHY:
         return health, ""
     causes = [_cause(obj.ref) for obj in counted if obj.health is health]
-    more = f" and {len(causes) - MAX_CAUSES} more" if len(causes) > MAX_CAUSES else ""
-    return health, f"Caused by {', '.join(causes[:MAX_CAUSES])}{more}"
+    return health, f"Caused by {join_limited(causes, MAX_CAUSES)}"
 
 
 def _affects_health(obj: ObjectProgress, progress: UnitProgress) -> bool:
@@ -131,7 +127,7 @@ def _affects_health(obj: ObjectProgress, progress: UnitProgress) -> bool:
         return False
     if is_application and obj.health in IGNORED_CHILD_HEALTH:
         return False
-    return get_text(_decode_body(obj), "metadata", "annotations", IGNORE_HEALTHCHECK) != "true"
+    return get_text(decode_body(obj), "metadata", "annotations", IGNORE_HEALTHCHECK) != "true"
 
 
 def _health_rank(obj: ObjectProgress) -> int:
@@ -227,7 +223,7 @@ def _summary(previous: JsonObject, progress: UnitProgress) -> JsonObject:
         return get_mapping(previous, "summary")
     live_objects = [obj for obj in progress.objects if obj.is_live and not obj.is_hook]
     candidates = [
-        (obj, _decode_body(obj))
+        (obj, decode_body(obj))
         for obj in live_objects
         if IMAGE in obj.body or obj.ref.kind.name == INGRESS
     ]
@@ -315,7 +311,8 @@ def _is_interrupted(previous: JsonObject, progress: UnitProgress) -> bool:
     return is_running and progress.phase is UnitPhase.FINISHED
 
 
-def _decode_body(obj: ObjectProgress) -> JsonObject:
+def decode_body(obj: ObjectProgress) -> JsonObject:
+    """Return the body of an object; an empty one if it is unknown."""
     body: JsonObject = msgspec.json.decode(obj.body) if obj.body else {}
     return body
 

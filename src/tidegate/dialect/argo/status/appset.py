@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from tidegate.dialect.argo.appset.applications import GeneratedApplication
 from tidegate.dialect.argo.appset.rolling_sync import has_steps, rollout_steps
+from tidegate.dialect.argo.status.application import decode_body
 from tidegate.dialect.declared import ApplicationSet
-from tidegate.dialect.times import format_rfc3339
 from tidegate.errors import Location
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
@@ -26,6 +24,7 @@ from tidegate.model.rollouts.progress import (
     UnitPhase,
     UnitProgress,
 )
+from tidegate.model.times import format_rfc3339
 
 MAX_RESOURCES = 5_000
 """Maximum number of resources in a status."""
@@ -56,7 +55,7 @@ def application_set_status(
         return None
     previous, now = get_mapping(unit_resource, "status"), format_rfc3339(progress.now)
     live_applications = [
-        (obj, _decode_body(obj)) for obj in progress.objects if obj.is_live and obj.is_desired
+        (obj, decode_body(obj)) for obj in progress.objects if obj.is_live and obj.is_desired
     ]
     entries, is_rolling = (
         [*_application_entries(unit_resource, previous, live_applications, now)],
@@ -249,8 +248,3 @@ def _resource_entry(live: tuple[ObjectProgress, JsonObject]) -> JsonObject:
         "status": get_text(body, "status", "sync", "status"),
     }
     return {**entry, "health": health} if health else entry
-
-
-def _decode_body(obj: ObjectProgress) -> JsonObject:
-    body: JsonObject = msgspec.json.decode(obj.body) if obj.body else {}
-    return body

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.dialect.times import format_rfc3339
 from tidegate.model.k8s.json_fields import (
     get_int,
     get_list,
@@ -20,10 +19,11 @@ from tidegate.model.k8s.json_fields import (
 )
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.model.rollouts.names import phase_title
 from tidegate.model.rollouts.progress import ObjectProgress, ObjectResult, UnitPhase, UnitProgress
+from tidegate.model.times import format_rfc3339
 
 SYNCED = "Synced"
-PHASES = {"presync": "PreSync", "sync": "Sync", "postsync": "PostSync", "syncfail": "SyncFail"}
 INITIATED_BY: JsonObject = {"username": "tidegate"}
 DEFAULT_HISTORY_LIMIT = 10
 SHORT_SHA_LENGTH = 7
@@ -114,7 +114,7 @@ def _resource_results(objects: Iterable[ObjectProgress]) -> Iterator[JsonObject]
     for obj in objects:
         if obj.result is ObjectResult.NONE:
             continue
-        kind, phase = obj.ref.kind, PHASES.get(obj.phase, "Sync")
+        kind, phase = obj.ref.kind, phase_title(obj.phase)
         entry: JsonObject = {
             "group": kind.group,
             "version": kind.version,

@@ -77,7 +77,7 @@ def _dependency_message(
     unit_resource: JsonObject, entry: JsonObject, progress: UnitProgress
 ) -> str:
     subject = f"dependency '{_namespaced_name(unit_resource, entry)}'"
-    if progress.code == "units.unknown":
+    if progress.code in {"units.unknown", "units.unread"}:
         return f'{subject} not found: {RESOURCE_NAME} "{get_text(entry, "name")}" not found'
     suffix = " according to readyExpr eval" if progress.code == "flux.never" else ""
     return f"{subject} is not ready{suffix}"

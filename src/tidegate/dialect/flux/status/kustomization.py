@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from tidegate.dialect.flux.status.failures import DEPENDENCY_NOT_READY, kustomization_failure
-from tidegate.dialect.times import format_go_duration, format_rfc3339
+from tidegate.dialect.times import format_go_duration
 from tidegate.model.k8s.json_fields import (
     get_int,
     get_list,
@@ -30,7 +30,7 @@ from tidegate.model.rollouts.progress import (
     UnitPhase,
     UnitProgress,
 )
-from tidegate.model.times import SECOND, Ms, parse_duration
+from tidegate.model.times import SECOND, Ms, format_rfc3339, parse_duration
 from tidegate.model.units.unit import UnitId
 
 EventFields = tuple[str, str, str]

@@ -42,11 +42,12 @@ from tidegate.dialect.flux.status.release_tests import (
 from tidegate.dialect.helm.history import SUCCESSFUL, find_rollback_target, is_rejected_by_tests
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, read_record
 from tidegate.dialect.helm.record_owner import ACTION, newest_record
-from tidegate.dialect.times import format_go_duration, format_rfc3339
+from tidegate.dialect.times import format_go_duration
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.rollouts.event import RolloutOutcome
 from tidegate.model.rollouts.progress import SourceRevision, StatusUpdate, UnitPhase, UnitProgress
+from tidegate.model.times import format_rfc3339
 from tidegate.model.units.release_history import ReleaseAction, ReleaseSpec
 from tidegate.model.units.semantics import UNLIMITED
 

@@ -7,15 +7,22 @@ too few.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
-from tidegate.engine.cluster.writes import object_body
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.labels import selector_matches
-from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref, ServedKind
+from tidegate.model.k8s.objects import (
+    ClusterRef,
+    Json,
+    JsonObject,
+    Kind,
+    Ref,
+    ServedKind,
+    object_body,
+)
 from tidegate.world.messages import ListPage
 from tidegate.world.requests import List, Selection
 
@@ -121,7 +128,7 @@ def is_admission_kind(kind: Kind) -> bool:
 def list_configurations(
     cluster: str, served: Iterable[ServedKind]
 ) -> Procedure[dict[ClusterRef, JsonObject]]:
-    """Return all webhook configurations and policies of a cluster.
+    """Return all webhook configurations, and the policies if a binding enforces one.
 
     Unreadable ones match everything.
     """
@@ -130,9 +137,17 @@ def list_configurations(
         for served_kind in reversed([*served])
         if is_admission_kind(served_kind.kind)
     }
-    outcomes = yield tuple(ApiCall(cluster, List(Selection(kind))) for kind in kinds.values())
+    policies = [kinds.pop(name) for name in POLICIES.values() if name in kinds]
+    configurations = yield from _list_kinds(cluster, kinds.values())
+    if any(object_ref.ref.kind.name in POLICIES for object_ref in configurations):
+        configurations |= yield from _list_kinds(cluster, policies)
+    return configurations
+
+
+def _list_kinds(cluster: str, kinds: Collection[Kind]) -> Procedure[dict[ClusterRef, JsonObject]]:
+    outcomes = yield tuple(ApiCall(cluster, List(Selection(kind))) for kind in kinds)
     configurations: dict[ClusterRef, JsonObject] = {}
-    for kind, outcome in zip(kinds.values(), outcomes, strict=True):
+    for kind, outcome in zip(kinds, outcomes, strict=True):
         if isinstance(outcome, ListPage):
             configurations |= {
                 ClusterRef(cluster, live.ref): object_body(live) for live in outcome.items

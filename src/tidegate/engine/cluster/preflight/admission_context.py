@@ -24,16 +24,14 @@ from tidegate.engine.cluster.preflight.admission import (
 )
 from tidegate.engine.cluster.preflight.probes import crd_kinds
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
-from tidegate.engine.cluster.writes import object_body
 from tidegate.engine.evaluator import ObjectEvaluator
 from tidegate.engine.messages import ComparedObject, CompareResult
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref, ServedKind
+from tidegate.model.k8s.kinds import CRD, NAMESPACE
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref, ServedKind, object_body
 from tidegate.model.plans.plan import AWAIT_ACTIONS, ItemAction, PlanItem
 from tidegate.world.messages import Success
 from tidegate.world.requests import Get
 
-CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-NAMESPACE = Kind("", "v1", "Namespace")
 UNWRITTEN_ACTIONS = AWAIT_ACTIONS | {ItemAction.DELETE, ItemAction.IGNORE}
 
 
@@ -90,7 +88,7 @@ class AdmissionContext(msgspec.Struct):
             if self.evaluator.find_schema_violations(item, b"") is None
         ]
         if without_schema:
-            self._parse_planned_crds()
+            self.parse_planned_crds()
             yield from self._read_live_crds(without_schema)
 
     def find_crd(self, object_ref: ClusterRef) -> KnownCrd | None:
@@ -184,7 +182,8 @@ class AdmissionContext(msgspec.Struct):
         live_labels = object_labels(object_body(live)) if live else {}
         return live_labels | object_labels(msgspec.json.decode(item.body)) if item else live_labels
 
-    def _parse_planned_crds(self) -> None:
+    def parse_planned_crds(self) -> None:
+        """Read the kinds of the CRDs that are part of the plan."""
         for object_ref, item in self._unparsed_crds:
             for kind in crd_kinds(msgspec.json.decode(item.body)):
                 self._planned_crds[object_ref.cluster, kind] = KnownCrd(object_ref, item.body)

@@ -11,7 +11,7 @@ runs the dry run.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -24,7 +24,6 @@ from tidegate.engine.cluster.preflight.admission_context import (
 )
 from tidegate.engine.cluster.preflight.dry_runs import (
     DEFAULT_NAMESPACE,
-    POD,
     DryRunCandidate,
     GroupKey,
     find_failure,
@@ -33,12 +32,15 @@ from tidegate.engine.cluster.preflight.dry_runs import (
     to_creation,
 )
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
-from tidegate.engine.cluster.writes import build_write, object_body
+from tidegate.engine.cluster.writes import build_write
 from tidegate.engine.evaluator import ObjectEvaluator
 from tidegate.engine.messages import CompareResult, Failure
 from tidegate.errors import sanitize
-from tidegate.model.k8s.objects import ClusterRef, Ref
+from tidegate.model.k8s.kinds import POD
+from tidegate.model.k8s.objects import ClusterRef, Ref, object_body
 from tidegate.model.plans.plan import PlannedUnit, Step
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
 from tidegate.model.units.policy import PreflightMode
 from tidegate.model.units.unit import UnitId
 from tidegate.schema.violations import SchemaViolations
@@ -87,6 +89,23 @@ class PreflightChecker(msgspec.Struct):
             if _is_immutable(compared_item)
         ]
         return failures + (yield from self._check(written, rewritten, is_last_check=is_last_check))
+
+    def find_manifest_failures(self, compared_items: Iterable[ComparedItem]) -> list[ObjectFailure]:
+        """Return the failures of new objects that need no response of a server."""
+        unchecked = [
+            compared_item for compared_item in compared_items if self._needs_check(compared_item)
+        ]
+        self.admission.parse_planned_crds()
+        planned = frozenset(compared.object_ref for *_, compared in unchecked)
+        failures = (
+            (candidate.compared_item, find_failure(candidate, None, is_last_check=False))
+            for candidate in self._candidates(unchecked, planned)
+        )
+        return [
+            (step, item.ref, failure)
+            for (step, item, _), failure in failures
+            if failure is not None
+        ]
 
     def check_deferred(
         self, object_ref: ClusterRef, started_steps: Container[str]
@@ -300,6 +319,33 @@ class PreflightChecker(msgspec.Struct):
             rules, item, compared, namespace=DEFAULT_NAMESPACE
         )
         return not candidate.may_be_mutated and not other_rules
+
+
+def failure_events(
+    event_type: EventType,
+    failures: Iterable[ObjectFailure],
+    now: Ms,
+    find_origin: Callable[[Step, Ref], str],
+) -> Iterator[Event]:
+    """Yield an event for each field of the failures, or for the whole object.
+
+    `find_origin` returns the location of an object of a step.
+    """
+    for step, ref, failure in failures:
+        origin = find_origin(step, ref)
+        for field, message in failure.field_messages or (("", failure.message),):
+            yield Event(
+                now,
+                event_type,
+                step.id,
+                ref,
+                failure.reason,
+                message,
+                unit=step.unit,
+                cluster=step.cluster,
+                field=field,
+                location=origin,
+            )
 
 
 def will_be_written(compared_item: ComparedItem) -> bool:

@@ -15,7 +15,7 @@ from tidegate.engine.cluster.compare import ComparedItem
 from tidegate.engine.cluster.writes import cause_messages, causes_message, failure_from_outcome
 from tidegate.engine.messages import Failure
 from tidegate.model.k8s.json_fields import get_mapping
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.schema.violations import SchemaViolations
 from tidegate.world import messages
@@ -23,8 +23,6 @@ from tidegate.world.requests import Verb, Write
 
 DEFAULT_NAMESPACE = "default"
 """The namespace that every cluster has."""
-POD = Kind("", "v1", "Pod")
-"""Limits of a namespace change pods, so pods cannot be tried in another namespace."""
 SERVER_ERROR = 500
 INCONCLUSIVE_OUTCOMES = (
     messages.NotFound

@@ -21,13 +21,22 @@ from tidegate.engine.cluster.preflight.admission import (
     object_labels,
 )
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
-from tidegate.engine.cluster.writes import build_write, object_body
+from tidegate.engine.cluster.writes import build_write
 from tidegate.engine.evaluator import WritePayload
 from tidegate.engine.messages import Failure
 from tidegate.errors import sanitize
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import ENDPOINT_SLICE, NAMESPACE
 from tidegate.model.k8s.labels import selector_matches
-from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref, ServedKind
+from tidegate.model.k8s.objects import (
+    ClusterRef,
+    Json,
+    JsonObject,
+    Kind,
+    Ref,
+    ServedKind,
+    object_body,
+)
 from tidegate.model.plans.plan import ItemAction, PlanItem, PlannedUnit
 from tidegate.world.messages import (
     AlreadyExists,
@@ -53,8 +62,6 @@ MAX_KINDS = 3
 """Number of kinds that are searched for a live object."""
 REPEATS = 2
 """Equal answers required: a server uses a webhook soon after storing it, not at once."""
-NAMESPACE = Kind("", "v1", "Namespace")
-SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
 SERVICE_NAME = "kubernetes.io/service-name"
 
 
@@ -238,9 +245,9 @@ class _WebhookProbe(msgspec.Struct):
         if not service:
             return None
         if not get_text(self.webhook, "clientConfig", "caBundle"):
-            return Failure("NoAuthority", f"webhook `{self._name}` has no CA bundle yet")
+            return Failure("NoCABundle", f"webhook `{self._name}` has no CA bundle yet")
         namespace, name = get_text(service, "namespace"), get_text(service, "name")
-        selection = Selection(SLICE, namespace, label_selector=f"{SERVICE_NAME}={name}")
+        selection = Selection(ENDPOINT_SLICE, namespace, label_selector=f"{SERVICE_NAME}={name}")
         (outcome,) = yield (ApiCall(self.cluster, List(selection)),)
         slices = outcome.items if isinstance(outcome, ListPage) else ()
         if any(has_ready_endpoint(object_body(live)) for live in slices):
@@ -269,7 +276,7 @@ def webhook_failure(outcome: Outcome, name: str) -> Failure | None:
         return None
     if CALL_FAILED in outcome.message:
         message = f"webhook `{name}` does not respond: {sanitize(outcome.message)}"
-        return Failure("NoAnswer", message)
+        return Failure("WebhookUnreachable", message)
     is_down = isinstance(outcome, ServerError) and outcome.status >= SERVER_ERROR
     if is_down or isinstance(outcome, NoResponse | TooManyRequests):
         message = f"webhook `{name}` does not support dry runs: {sanitize(outcome.message)}"

@@ -1,8 +1,8 @@
 """Dependencies that Chart.yaml declares and `charts` lacks, added to the copy of a chart.
 
-Local charts come from the same source, remote charts from the request. Only if the request has
-none, and repositories are allowed, the SDK fetches them; then local charts are beside the copy, so
-that `file://../db` works there. Runs in the worker.
+Local charts come from the same source, remote charts from the request. Runs in the worker, which
+has no network: a remote chart that the request does not contain is reported, so that the caller
+fetches it.
 
 Chart.lock has the chosen versions. `helm dependency build`, and so Argo CD, rejects a lock that was
 created for other dependencies than the chart has now.
@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
-from helm_python.errors import HelmError
 
 from tidegate.errors import Location, RenderError, sanitize
 from tidegate.model.k8s.json_fields import get_mappings, get_text
@@ -58,14 +57,7 @@ def build_dependencies(
             raise RenderError(
                 "render.helm.dependency", problem, location=_location(release), hint=hint
             )
-    remote = [
-        dependency for dependency in pinned if not dependency.repository.startswith(LOCAL_PREFIX)
-    ]
-    if remote and release.repositories and not release.fetched:
-        _check_repositories(remote, release)
-        _build_with_sdk(pinned, chart=chart, copy=copy, release=release)
-    else:
-        _copy_dependencies(pinned, chart=chart, copy=copy, release=release)
+    _copy_dependencies(pinned, chart=chart, copy=copy, release=release)
 
 
 def _copy_dependencies(
@@ -113,38 +105,6 @@ def _check_version(dependency: ChartDependency, path: Path, release: ChartReques
             f" but `charts` has version `{sanitize(metadata.version)}`"
         )
         raise RenderError("render.helm.dependency", problem, location=_location(release))
-
-
-def _check_repositories(remote: list[ChartDependency], release: ChartRequest) -> None:
-    for dependency in remote:
-        if not dependency.repository.startswith(release.repositories):
-            problem = (
-                f"the chart needs `{sanitize(dependency.name)}`"
-                f" from `{sanitize(dependency.repository)}`"
-            )
-            hint = "allowed repositories: " + ", ".join(
-                f"`{repository}`" for repository in release.repositories
-            )
-            raise RenderError(
-                "render.helm.repository", problem, location=_location(release), hint=hint
-            )
-
-
-def _build_with_sdk(
-    pinned: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
-) -> None:
-    for dependency in pinned:
-        if dependency.repository.startswith(LOCAL_PREFIX):
-            local_chart = _find_local_chart(dependency, chart=chart, release=release)
-            target = Path(os.path.normpath(copy / dependency.repository.removeprefix(LOCAL_PREFIX)))
-            if not target.exists():
-                copy_chart(local_chart, target)
-    try:
-        sdk.build_dependencies(copy)
-    except HelmError as error:
-        names = ", ".join(f"`{sanitize(dependency.name)}`" for dependency in pinned)
-        problem = f"the chart needs {names}, which cannot be fetched: {sanitize(str(error))}"
-        raise RenderError("render.helm.dependency", problem, location=_location(release)) from None
 
 
 def _find_local_chart(dependency: ChartDependency, *, chart: Path, release: ChartRequest) -> Path:

@@ -205,11 +205,6 @@ def check_release_name(name: str) -> None:
         raise RenderError("render.helm.name", problem, hint=hint) from None
 
 
-def build_dependencies(directory: Path) -> None:
-    """Run `helm dependency build` in a copy of the chart, with a separate cache."""
-    _native.call_status("helm_dependency_build", str(directory), None)
-
-
 def unpack(archive: Path, directory: Path) -> None:
     """Unpack a chart archive into a directory."""
     _native.call_status("helm_chart_expand", str(directory), str(archive))

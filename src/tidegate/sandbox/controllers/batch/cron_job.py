@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import CRON_JOB, JOB
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.model.units.schedule import (
@@ -27,7 +28,6 @@ from tidegate.sandbox.controllers.interface import (
     RequeueAt,
 )
 from tidegate.sandbox.controllers.writes import EventRecorder
-from tidegate.sandbox.kinds import CRON_JOB, JOB
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.messages import AlreadyExists, Outcome, Success, is_error

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.kinds import JOB, POD
 from tidegate.model.k8s.objects import Propagation, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers import writes
@@ -48,7 +49,6 @@ from tidegate.sandbox.controllers.interface import (
     Reconciliation,
     RequeueAt,
 )
-from tidegate.sandbox.kinds import JOB, POD
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_references
 from tidegate.world.messages import WatchEventType

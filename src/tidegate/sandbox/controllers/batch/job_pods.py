@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import TypeAlias
 
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import POD
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers import writes
@@ -23,7 +24,6 @@ from tidegate.sandbox.controllers.batch.job_state import JobState, PodCounts
 from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.interface import RequeueAt
 from tidegate.sandbox.controllers.pods import creation_error, pods_to_delete
-from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.messages import Outcome, Success
 from tidegate.world.requests import Write

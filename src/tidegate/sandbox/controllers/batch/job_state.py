@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import POD
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.batch.job_spec import (
@@ -33,7 +34,6 @@ from tidegate.sandbox.controllers.conditions import (
 )
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.writes import list_controlled
-from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject
 

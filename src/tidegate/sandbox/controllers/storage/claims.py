@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import CLAIM, POD, STORAGE_CLASS, VOLUME
 from tidegate.model.k8s.labels import selector_matches
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.k8s.quantity import to_quantity
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.interface import Controller, ObjectReader, Reconciliation
-from tidegate.sandbox.kinds import CLAIM, POD, STORAGE_CLASS, VOLUME
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.messages import WatchEventType

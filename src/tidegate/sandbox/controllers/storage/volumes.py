@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
+from tidegate.model.k8s.kinds import CLAIM, STORAGE_CLASS, VOLUME
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.interface import Controller, ObjectReader, Reconciliation
@@ -16,7 +17,6 @@ from tidegate.sandbox.controllers.writes import (
     object_reference,
     set_status,
 )
-from tidegate.sandbox.kinds import CLAIM, STORAGE_CLASS, VOLUME
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.messages import Success, WatchEventType
 from tidegate.world.requests import Write

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import DAEMON_SET, NODE, POD
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.controllers import writes
@@ -27,7 +28,6 @@ from tidegate.sandbox.controllers.pods import (
 )
 from tidegate.sandbox.controllers.workloads import placement
 from tidegate.sandbox.controllers.writes import EventRecorder, first_warning_time
-from tidegate.sandbox.kinds import DAEMON_SET, NODE, POD
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.messages import Outcome, WatchEventType
 from tidegate.world.requests import Write

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 import msgspec
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text, get_value
+from tidegate.model.k8s.kinds import DEPLOYMENT, POD, REPLICA_SET
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers import writes
@@ -34,7 +35,6 @@ from tidegate.sandbox.controllers.workloads.deployment_state import (
     scaled_sizes,
 )
 from tidegate.sandbox.controllers.writes import EventRecorder
-from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
 from tidegate.sandbox.server.store import StoreEvent
 from tidegate.world.messages import AlreadyExists, Outcome, WatchEventType, is_error
 from tidegate.world.requests import Write

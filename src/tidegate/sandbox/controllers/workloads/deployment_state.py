@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text
+from tidegate.model.k8s.kinds import REPLICA_SET
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.sandbox.controllers.conditions import scaled_value
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.pods import creation_order
 from tidegate.sandbox.controllers.writes import compute_hash, list_controlled
-from tidegate.sandbox.kinds import REPLICA_SET
 from tidegate.sandbox.server.store import StoredObject
 
 TEMPLATE_HASH = "pod-template-hash"

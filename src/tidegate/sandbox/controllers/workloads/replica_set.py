@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings
+from tidegate.model.k8s.kinds import POD, REPLICA_SET
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.conditions import (
@@ -38,7 +39,6 @@ from tidegate.sandbox.controllers.writes import (
     map_to_owner,
     update_status,
 )
-from tidegate.sandbox.kinds import POD, REPLICA_SET
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.messages import Outcome
 from tidegate.world.requests import Write

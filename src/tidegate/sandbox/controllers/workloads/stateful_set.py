@@ -9,6 +9,7 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import CLAIM, POD, STATEFUL_SET
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.controllers import writes
@@ -34,7 +35,6 @@ from tidegate.sandbox.controllers.workloads.revisions import (
     truncate_history,
 )
 from tidegate.sandbox.controllers.writes import EventRecorder, first_warning_time
-from tidegate.sandbox.kinds import CLAIM, POD, STATEFUL_SET
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.messages import Outcome
 from tidegate.world.requests import Write

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from tidegate.knowledge import references, settings
 from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.kinds import CONFIG_MAP, SECRET
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.server.store import StoredObject
 
-KIND_WORDS = {references.SECRET: "secret", references.CONFIG_MAP: "configmap"}
+KIND_WORDS = {SECRET: "secret", CONFIG_MAP: "configmap"}
 MISSING_KEY_MESSAGES = {
-    references.SECRET: "references non-existent secret key: {}",
-    references.CONFIG_MAP: "configmap references non-existent config key: {}",
+    SECRET: "references non-existent secret key: {}",
+    CONFIG_MAP: "configmap references non-existent config key: {}",
 }
 """The kubelet's message for a missing key of a volume, by kind.
 
@@ -57,7 +58,7 @@ def missing_volume(reader: ObjectReader, pod: StoredObject) -> tuple[str, str]:
 
 def container_variables(
     reader: ObjectReader, pod: StoredObject, container: Json
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[settings.Variable]:
     """Yield the variables of a container with their values, as far as they are known."""
 
     def find(kind: Kind, name: str) -> JsonObject | None:

@@ -130,7 +130,7 @@ def _server_exit(
     )
     if unready is None:
         return ExitForecast(failure)
-    message = _explain(unready, "and it goes on without", states.SERVERS_WAIT)
+    message = _explain(unready, "so the container continues without it", states.SERVERS_WAIT)
     return ExitForecast(
         failure, assumption_text=message, assumptions=(states.HOSTS, states.SERVERS_WAIT)
     )
@@ -163,7 +163,7 @@ def _exit_after_call(
     unready = _first_unready(context, calls)
     if unready is None:
         return ExitForecast(_success_exit(context, started_at))
-    message = _explain(unready, "and its call fails", states.DIAL_FAILS)
+    message = _explain(unready, "so the call fails", states.DIAL_FAILS)
     line = f"dial tcp: lookup {unready.host}: no endpoints"
     return ExitForecast(
         ContainerExit(now, 1, message, (line,), assumptions=(states.HOSTS, states.DIAL_FAILS))
@@ -177,7 +177,9 @@ def _exit_after_polling(
     if unready is not None:
         waited = now - started_at
         is_first = context.container_profile.poll <= waited < 2 * context.container_profile.poll
-        assumption_text = _explain(unready, "and it waits", states.DIAL_POLLS) if is_first else ""
+        assumption_text = (
+            _explain(unready, "so the container waits", states.DIAL_POLLS) if is_first else ""
+        )
         assumptions = (states.HOSTS, states.DIAL_POLLS)
         return ExitForecast(
             None, Ms(now + _poll_delay(context, Ms(waited))), assumption_text, assumptions
@@ -209,5 +211,5 @@ def _poll_delay(context: ContainerContext, waited: Ms) -> Ms:
 
 def _explain(unready: service_calls.ServiceCall, consequence: str, assumption: str) -> str:
     service = f"{unready.service.namespace}/{unready.service.name}"
-    problem = f"Service {service} has no ready endpoints, {consequence}"
-    return f"{problem}; {unready.reason} {states.format_assumptions(assumption)}"
+    problem = f"Service {service}, named by {unready.reason}, has no ready endpoints"
+    return f"{problem}, {consequence} {states.format_assumptions(assumption)}"

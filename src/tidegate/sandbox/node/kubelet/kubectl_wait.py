@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from tidegate.knowledge.hosts import list_mounted_scripts
+from tidegate.knowledge.templates import scalar_text
 from tidegate.knowledge.waits import (
     KubectlWait,
     OnWaitTimeout,
@@ -18,14 +18,16 @@ from tidegate.knowledge.waits import (
     find_script_waits,
 )
 from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_text, get_value
+from tidegate.model.k8s.kinds import CRD, DAEMON_SET, STATEFUL_SET
 from tidegate.model.k8s.labels import SelectorError, parse_label_selector
 from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.conditions import conditions_of, read_timestamp
 from tidegate.sandbox.controllers.interface import ObjectReader
-from tidegate.sandbox.kinds import CONFIG_MAP, CRD, DAEMON_SET, STATEFUL_SET, WATCHED_KINDS
+from tidegate.sandbox.kinds import WATCHED_KINDS
 from tidegate.sandbox.node.kubelet.config_references import container_variables
 from tidegate.sandbox.node.kubelet.container_context import ContainerContext
+from tidegate.sandbox.node.kubelet.service_calls import list_scripts
 from tidegate.sandbox.server.kind_registry import list_served_versions
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.schema.builtin import served_kinds
@@ -104,14 +106,12 @@ def container_waits(
         command = [KUBECTL]
     command += [str(word) for word in get_list(container, "args")]
 
-    def find(name: str) -> Json:
-        config_map = reader.get(Ref(CONFIG_MAP, pod.ref.namespace, name))
-        return config_map.body if config_map else None
-
-    scripts = [script for _, script in list_mounted_scripts(container, pod.body.get("spec"), find)]
+    scripts = [script for _, script in list_scripts(reader, pod, container)]
     if not any(KUBECTL in script_text for script_text in (*command, *scripts)):
         return ()
-    variables = dict(container_variables(reader, pod, container))
+    variables = {
+        variable.name: variable.value for variable in container_variables(reader, pod, container)
+    }
     command_waits = find_command_waits(command, variables)
     return (
         *command_waits,
@@ -215,17 +215,13 @@ def _object_satisfied_since(wait: KubectlWait, stored: StoredObject) -> Ms | Non
         case WaitCondition.FIELD:
             value = get_value(stored.body, *wait.key.split("."))
             is_satisfied = (
-                value not in (None, "") if not wait.value else _to_text(value) == wait.value
+                value not in (None, "") if not wait.value else scalar_text(value) == wait.value
             )
             return Ms(0) if is_satisfied else None
         case WaitCondition.ROLLED_OUT:
             return Ms(0) if _is_rolled_out(stored) else None
         case _:
             return read_timestamp(stored.metadata.get("creationTimestamp")) or Ms(0)
-
-
-def _to_text(value: Json) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _condition_since(stored: StoredObject, key: str, value: str) -> Ms | None:

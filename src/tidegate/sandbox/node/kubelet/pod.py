@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import POD
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import SECOND, Ms, format_duration
 from tidegate.sandbox.controllers.conditions import read_timestamp
@@ -24,7 +25,6 @@ from tidegate.sandbox.controllers.interface import (
     RequeueAt,
 )
 from tidegate.sandbox.controllers.writes import EventRecorder, controller_ref, patch
-from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.node.kubelet import states
 from tidegate.sandbox.node.kubelet.conditions import (
     READY_TO_START,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.kinds import NODE
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.conditions import (
@@ -21,7 +22,6 @@ from tidegate.sandbox.controllers.interface import ObjectReader, Reconciliation,
 from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_consumer
 from tidegate.sandbox.controllers.workloads.placement import target_node
 from tidegate.sandbox.controllers.writes import EventRecorder, patch
-from tidegate.sandbox.kinds import NODE
 from tidegate.sandbox.node.kubelet.states import ENDED_BY_SIGNAL, assumption_metadata
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject

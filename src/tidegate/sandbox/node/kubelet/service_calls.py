@@ -20,6 +20,7 @@ from tidegate.knowledge.hosts import (
     resolve_service,
 )
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.kinds import CONFIG_MAP, ENDPOINT_SLICE, NAMESPACE, POD, SERVICE
 from tidegate.model.k8s.labels import selector_matches
 from tidegate.model.k8s.objects import Json, Ref
 from tidegate.model.times import Ms
@@ -27,7 +28,6 @@ from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.pods import ready_condition
 from tidegate.sandbox.controllers.selectors import slices_for_service
-from tidegate.sandbox.kinds import CONFIG_MAP, ENDPOINT_SLICE, NAMESPACE, POD, SERVICE
 from tidegate.sandbox.node.kubelet.config_references import container_variables
 from tidegate.sandbox.node.profile import Profile
 from tidegate.sandbox.server.store import StoredObject
@@ -78,20 +78,22 @@ def _hosts(
     if matches_any(f"{get_text(container, 'image')} {command}", profile.certifies):
         return  # hosts are names on a certificate there
     sources = [
-        (value, variable, f"the variable {variable}")
-        for variable, value in container_variables(reader, pod, container)
-        if not is_own_address(variable, profile.telemetry)
+        (variable.value, variable.name, f"the variable {variable.name}")
+        for variable in container_variables(reader, pod, container)
+        if variable.is_used and not is_own_address(variable.name, profile.telemetry)
     ]
     sources.append((command, "", "its command"))
     sources += [
-        (script, "", f"the script {path}") for path, script in _scripts(reader, pod, container)
+        (script, "", f"the script {path}") for path, script in list_scripts(reader, pod, container)
     ]
     for source_text, variable, source in sources:
         for host in find_hosts(source_text, variable, aliases, profile.telemetry):
-            yield host, f"{source} names it"
+            yield host, source
 
 
-def _scripts(reader: ObjectReader, pod: StoredObject, container: Json) -> Iterator[tuple[str, str]]:
+def list_scripts(
+    reader: ObjectReader, pod: StoredObject, container: Json
+) -> Iterator[tuple[str, str]]:
     """Yield path and text of the ConfigMap files that the command names."""
 
     def find(name: str) -> Json:
@@ -103,7 +105,10 @@ def _scripts(reader: ObjectReader, pod: StoredObject, container: Json) -> Iterat
 
 def is_polling(reader: ObjectReader, pod: StoredObject, container: Json, profile: Profile) -> bool:
     """Return whether the command, or a script it runs, waits for Services instead of failing."""
-    texts = (join_command(container), *(script for _, script in _scripts(reader, pod, container)))
+    texts = (
+        join_command(container),
+        *(script for _, script in list_scripts(reader, pod, container)),
+    )
     return any(matches_any(script_text, profile.polls) for script_text in texts)
 
 

@@ -1,0 +1,151 @@
+"""What the files of a repository say to the lint rules, whichever units use them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tidegate.errors import DocumentError, Location
+from tidegate.lint.context import LintContext, LintFile, OctalNumber
+from tidegate.lint.rules.files import overlay_targets
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.bands import Bands
+from tidegate.workspace.config import load_config
+from tidegate.workspace.discovery.scan import RepositoryScan
+
+SOPS_RULES = ".sops.yaml"
+MAX_FILE_SIZE = 1_000_000
+TEXT_SUFFIXES = (".yaml", ".yml", ".json")
+HELMFILE_SUFFIXES = (".yaml", ".yml", ".gotmpl")
+_SOPS_METADATA = lazy_regex(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
+_OCTAL_PHASE = lazy_regex(
+    rb"^[ \t]*(?:-[ \t]+)?[\"']?([\w./-]*(?:[pP]hase|[wW]ave|[bB]and))[\"']?[ \t]*:[ \t]*(0[0-7]+)"
+    rb"[ \t]*(?:#.*)?\r?$",
+    re.MULTILINE,
+)
+_API_VERSION = lazy_regex(rb"^apiVersion:", re.MULTILINE)
+_HELMFILE_RELEASES = lazy_regex(
+    rb"^releases:[ \t]*\r?\n((?:[ \t-].*\n|\r?\n|#.*\n)*)", re.MULTILINE
+)
+_RELEASE_NAME = lazy_regex(
+    rb"""^ {0,4}(?:-[ ]+| {2,4})(name|chart):[ \t]*["']?([\w./:@-]+)""", re.MULTILINE
+)
+
+
+class RepositoryFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The files that rules judge by themselves. Alternatives share them."""
+
+    names: frozenset[str]
+    overlays: tuple[LintFile, ...]
+    """Kustomizations of kustomize."""
+
+    git_ignored: frozenset[str]
+    """Files that kustomizations name and Git ignores."""
+
+    sops_configs: tuple[LintFile, ...]
+    encrypted: tuple[LintFile, ...]
+    """Files that SOPS has encrypted."""
+
+    values: tuple[LintFile, ...]
+    """Default values of charts."""
+
+    octals: tuple[OctalNumber, ...]
+    helmfile_charts: frozenset[str]
+    """Names of the releases and charts that helmfile installs, before Argo CD or Flux runs."""
+
+    bands: Bands
+
+
+def read_repository_files(scan: RepositoryScan) -> RepositoryFiles:
+    """Search the files of a scan, which reads each of them once."""
+    texts = _scan_texts(scan)
+    overlays = tuple(_read_files(scan, scan.overlays.values()))
+    return RepositoryFiles(
+        names=frozenset(scan.files),
+        overlays=overlays,
+        git_ignored=_git_ignored_targets(scan, overlays),
+        sops_configs=tuple(_read_files(scan, _files_named(scan, SOPS_RULES))),
+        encrypted=texts.encrypted,
+        values=tuple(_read_files(scan, _files_named(scan, "values.yaml"))),
+        octals=texts.octals,
+        helmfile_charts=texts.helmfile_charts,
+        bands=load_config(scan.root).lint.bands if scan.files else LintContext().bands,
+    )
+
+
+def _git_ignored_targets(scan: RepositoryScan, overlays: Iterable[LintFile]) -> frozenset[str]:
+    tracked = {*scan.files}
+    targets = {target for overlay in overlays for _, _, target in overlay_targets(overlay)}
+    return frozenset(path for path in targets - tracked if (scan.root / path).is_file())
+
+
+def _files_named(scan: RepositoryScan, name: str) -> list[str]:
+    return [path for path in scan.files if posixpath.basename(path) == name]
+
+
+class _Texts(msgspec.Struct, frozen=True):
+    """What a search of the text of all files finds."""
+
+    encrypted: tuple[LintFile, ...]
+    octals: tuple[OctalNumber, ...]
+    helmfile_charts: frozenset[str]
+
+
+def _scan_texts(scan: RepositoryScan) -> _Texts:
+    """Search the text of all files."""
+    encrypted: list[LintFile] = []
+    octals: list[OctalNumber] = []
+    charts: set[str] = set()
+    for name in scan.files:
+        if not name.endswith((*TEXT_SUFFIXES, *HELMFILE_SUFFIXES)):
+            continue
+        content = _searched_text(scan, name)
+        if name.endswith(HELMFILE_SUFFIXES):
+            charts |= _find_helmfile_charts(content)
+        if not name.endswith(TEXT_SUFFIXES) or not scan.is_searched(name):
+            continue
+        if b"sops" in content and _SOPS_METADATA.search(content):
+            encrypted += _read_files(scan, [name])
+        octals += _find_octals(name, content)
+    return _Texts(tuple(encrypted), tuple(octals), frozenset(charts))
+
+
+def _find_helmfile_charts(content: bytes) -> set[str]:
+    """Return the names of the releases of a helmfile, and of their charts without repository.
+
+    The text is searched because most helmfiles are Go templates, which are no YAML.
+    """
+    releases = _HELMFILE_RELEASES.search(content) if b"releases:" in content else None
+    if releases is None or _API_VERSION.search(content):
+        return set()
+    return {match[2].decode().rpartition("/")[2] for match in _RELEASE_NAME.finditer(releases[1])}
+
+
+def _find_octals(name: str, content: bytes) -> Iterator[OctalNumber]:
+    """Yield unquoted phases with a leading zero."""
+    if b": 0" not in content:
+        return
+    for match in _OCTAL_PHASE.finditer(content):
+        line = content.count(b"\n", 0, match.start(1)) + 1
+        column = match.start(1) - content.rfind(b"\n", 0, match.start(1))
+        key = match[1].decode()
+        yield OctalNumber(key, match[2].decode(), Location(name, line, column, key))
+
+
+def _read_files(scan: RepositoryScan, names: Iterable[str]) -> Iterator[LintFile]:
+    """Yield files as documents. Other code reports unreadable files."""
+    for name in names:
+        if not scan.is_searched(name):
+            continue
+        try:
+            yield LintFile(name, scan.read_documents(_searched_text(scan, name), name))
+        except (DocumentError, ValueError):
+            continue
+
+
+def _searched_text(scan: RepositoryScan, name: str) -> bytes:
+    """Return the part of a file that is searched."""
+    return scan.content(name)[:MAX_FILE_SIZE]

@@ -1,0 +1,64 @@
+"""Findings about objects that a cluster rejects before the first write of a rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tidegate.errors import parse_location
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
+from tidegate.schema.custom_kinds import can_be_custom
+
+NO_NAMESPACE = "NoNamespace"
+NOT_SERVED = "NotServed"
+PREFLIGHT_CODES = {
+    "Contents": "preflight.contents",
+    "Forbidden": "preflight.forbidden",
+    "Immutable": "preflight.immutable",
+    "Invalid": "preflight.invalid",
+    NO_NAMESPACE: "preflight.no-namespace",
+    NOT_SERVED: "preflight.not-served",
+    "Shared": "preflight.shared",
+}
+REFUSED_CODE = "preflight.refused"
+"""Code of any other refusal of a server."""
+
+
+def preflight_findings(
+    progress: RolloutProgress, evidence: Iterable[Evidence]
+) -> tuple[Finding, ...]:
+    """Return the objects that the cluster rejected before the first write of a rollout."""
+    return refusal_findings(
+        progress.preflight_refusals, {item.ref: item.not_served_reason for item in evidence}
+    )
+
+
+def refusal_findings(
+    events: Iterable[Event], not_served_reasons: Mapping[Ref, str]
+) -> tuple[Finding, ...]:
+    """Return a finding for each rejected object.
+
+    `not_served_reasons`: by object, why no API serves its kind.
+    """
+    refused = (event for event in events if event.type is EventType.OBJECT_REFUSED and event.ref)
+    return tuple(
+        Finding(
+            code=PREFLIGHT_CODES.get(event.reason, REFUSED_CODE),
+            severity=Severity.ERROR,
+            message=f"{event.ref}: {event.message}",
+            location=parse_location(event.location) if event.location else None,
+            reason=not_served_reasons.get(event.ref, "")
+            if event.ref and event.reason == NOT_SERVED
+            else "",
+        )
+        for event in refused
+    )
+
+
+def is_missing_dependency(event: Event) -> bool:
+    """Return whether only a namespace or an operator of the object is missing."""
+    is_custom = event.ref is not None and can_be_custom(event.ref.kind)
+    return event.reason == NO_NAMESPACE or (event.reason == NOT_SERVED and is_custom)
