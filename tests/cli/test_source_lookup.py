@@ -162,6 +162,44 @@ def test_a_fork_is_the_repository_that_its_units_name(tmp_path: Path) -> None:
     assert lint_report(root).objects == 1
 
 
+def test_a_fork_with_another_name_is_that_repository_if_it_has_all_its_paths(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "cd/units.yaml": application("web", "apps/web") + application("db", "apps/db"),
+        "apps/web/a.yaml": config_map("a"),
+        "apps/db/b.yaml": config_map("b"),
+    }
+    root = write_files(tmp_path, files, url="git@github.com:fork/renamed.git")
+
+    assert "units.repository-assumed" in codes(root)
+    assert lint_report(root).objects > 2
+
+
+def test_a_clone_of_a_local_directory_is_the_repository_that_its_units_name(
+    tmp_path: Path,
+) -> None:
+    files = {"cd/web.yaml": application("web", "apps"), "apps/a.yaml": config_map("a")}
+    root = write_files(tmp_path, files, url="../mirrors/some-copy")
+
+    assert "units.repository-assumed" in codes(root)
+    assert lint_report(root).objects == 1
+
+
+def test_an_example_in_a_subdirectory_is_its_own_repository_under_any_remote(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "examples/shop/cd/web.yaml": application("web", "apps"),
+        "examples/shop/apps/a.yaml": config_map("a"),
+    }
+    root = write_files(tmp_path, files, url="https://github.com/z/tools.git")
+
+    for directory in (root, root / "examples/shop"):
+        assert "units.repository-assumed" in codes(directory)
+        assert lint_report(directory).objects == 1
+
+
 CHART = {
     "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
     "values.yaml": "a: 1\n",

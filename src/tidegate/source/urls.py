@@ -78,6 +78,11 @@ def read_git_url(text: str, *, schemes: frozenset[str] = SCHEMES) -> GitUrl:
     return url
 
 
+def is_local_path(url: str) -> bool:
+    """Return whether the address of a remote is a directory of this machine."""
+    return url.startswith("file:") or ("://" not in url and not _SCP.fullmatch(url))
+
+
 def is_same_repository(url: str, other_url: str) -> bool:
     """Return whether two addresses are the same repository.
 

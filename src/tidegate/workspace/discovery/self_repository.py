@@ -25,7 +25,7 @@ from tidegate.model.units.source import (
 )
 from tidegate.model.units.unit import Unit
 from tidegate.source import Checkout
-from tidegate.source.urls import is_same_repository, redact_password
+from tidegate.source.urls import is_local_path, is_same_repository, redact_password
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.discovery.scan import RepositoryScan, parent_directories
 from tidegate.workspace.rendering.context import RenderContext
@@ -78,14 +78,14 @@ async def find_repository_aliases(
         request
         for request in requests
         if not any(is_same_repository(checkout.url, request.url) for checkout in checkouts)
-        and _may_be_fork(request.url, own_checkouts)
     ]
     folders = {".", *_all_directories(scan.files)}
+    foreign = _other_repositories(unresolved, own_checkouts, folders)
     starts = [*reversed([scan.search_path, *parent_directories(scan.search_path)])]
     best = _best_match(
-        unresolved, [start for start in dict.fromkeys(starts) if start in folders], folders
+        unresolved, [start for start in dict.fromkeys(starts) if start in folders], folders, foreign
     )
-    nested = _nested_repositories(unresolved, scan, folders)
+    nested = _nested_repositories(unresolved, scan, folders, foreign)
     if len(nested) > (best[0] if best else 0):
         candidates = tuple(sorted(set(nested)))
         if len(candidates) > 1 or not all(
@@ -100,13 +100,30 @@ async def find_repository_aliases(
     )
 
 
-def _may_be_fork(url: str, own_checkouts: Collection[Checkout]) -> bool:
-    """Return whether a URL may be another address of this repository.
+def _other_repositories(
+    requests: Collection[_PathRequest],
+    own_checkouts: Collection[Checkout],
+    folders: Collection[str],
+) -> set[str]:
+    """Return the URLs that are not another address of the whole checkout.
 
-    A fork has the name of the original. Of a directory without a remote, the name is unknown.
+    A fork usually has the name of the original. Under another name, a URL is this checkout only
+    if each of at least two paths exists here. A remote that is a local path is no name.
     """
-    names = {_repository_name(checkout.url) for checkout in own_checkouts}
-    return not names or _repository_name(url) in names
+    names = {
+        _repository_name(checkout.url)
+        for checkout in own_checkouts
+        if not is_local_path(checkout.url)
+    }
+    paths: dict[str, set[str]] = {}
+    for request in requests:
+        if names and _repository_name(request.url) not in names:
+            paths.setdefault(request.url, set()).add(normpath(request.path))
+    return {
+        url
+        for url, expected in paths.items()
+        if len(expected - {"."}) < 2 or not expected <= {*folders}
+    }
 
 
 def _repository_name(url: str) -> str:
@@ -114,7 +131,10 @@ def _repository_name(url: str) -> str:
 
 
 def _best_match(
-    requests: Collection[_PathRequest], starts: Iterable[str], folders: Collection[str]
+    requests: Collection[_PathRequest],
+    starts: Iterable[str],
+    folders: Collection[str],
+    foreign: Collection[str] = (),
 ) -> tuple[int, str, str] | None:
     """Return the URL with most paths here, their number, and the directory; None without one."""
     matches = [
@@ -125,6 +145,7 @@ def _best_match(
         )
         for url in dict.fromkeys(request.url for request in requests)
         for start in starts
+        if start != "." or url not in foreign
     ]
     best = max(matches, key=lambda match: match[0], default=(0, ".", ""))
     return best if best[0] else None
@@ -157,12 +178,19 @@ def _assume_repository(
 
 
 def _nested_repositories(
-    requests: Collection[_PathRequest], scan: RepositoryScan, folders: Collection[str]
+    requests: Collection[_PathRequest],
+    scan: RepositoryScan,
+    folders: Collection[str],
+    foreign: Collection[str],
 ) -> list[str]:
     """Return the directory below which each path exists; none if most do not exist."""
     starts: list[str] = []
     for request in requests:
-        parents = [start for start in parent_directories(request.file) if scan.is_searched(start)]
+        parents = [
+            start
+            for start in parent_directories(request.file)
+            if scan.is_searched(start) and (start != "." or request.url not in foreign)
+        ]
         starts += [
             start for start in parents if request.path != "." and request.exists_at(start, folders)
         ][-1:]
