@@ -32,6 +32,9 @@ from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.request import register_display_root
 
 
+MIN_PATHS_OF_RENAMED_FORK = 2
+
+
 class RepositoryAliases(msgspec.Struct, frozen=True):
     """Render settings with this repository in place of its URLs."""
 
@@ -122,7 +125,7 @@ def _other_repositories(
     return {
         url
         for url, expected in paths.items()
-        if len(expected - {"."}) < 2 or not expected <= {*folders}
+        if len(expected - {"."}) < MIN_PATHS_OF_RENAMED_FORK or not expected <= {*folders}
     }
 
 
