@@ -31,7 +31,6 @@ from tidegate.workspace.discovery.scan import RepositoryScan, parent_directories
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.request import register_display_root
 
-
 MIN_PATHS_OF_RENAMED_FORK = 2
 
 
