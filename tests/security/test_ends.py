@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ from tidegate.model.times import Ms
 
 LATE, STOPPED = 8, 130
 COMMAND = [sys.executable, "-m", "tidegate", "sync", FIRST, "--sandbox", "--speed", "1"]
+
+
+@pytest.fixture(autouse=True)
+def _default_hangup() -> Iterator[None]:
+    """Let commands start with the default handler, even if the tests run under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def environment(user_home: Path) -> dict[str, str]:

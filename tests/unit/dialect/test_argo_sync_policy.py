@@ -79,7 +79,7 @@ def test_a_pause_without_a_unit_is_in_seconds(duration: str, first: int) -> None
 
 
 def test_less_than_no_retries_are_retries_for_ever_and_no_cap_is_none() -> None:
-    result = policy(retry={"limit": -1, "backoff": {"maxDuration": "0"}}).retry
+    result = policy(retry={"limit": -1, "refresh": True, "backoff": {"maxDuration": "0"}}).retry
 
     assert result is not None
     assert (result.limit, result.backoff_limit) == (UNLIMITED, UNLIMITED)
