@@ -58,12 +58,12 @@ def events_of(plan: Plan) -> list[Event]:
     matches = [
         event
         for place, step in enumerate(plan.steps)
-        for event in _told(step, Ms(round(place * span)), span)
+        for event in _step_events(step, Ms(round(place * span)), span)
     ]
     return [*matches, Event(Ms(round(LASTS * 1_000)), EventType.ROLLOUT_FINISHED, reason="passed")]
 
 
-def _told(step: Step, at: Ms, span: float) -> Iterator[Event]:
+def _step_events(step: Step, at: Ms, span: float) -> Iterator[Event]:
     refs = [item.ref for batch in step.batches for item in batch]
     until = Ms(at + 600_000)
     yield Event(at, EventType.STEP_CHECKING, step.id)

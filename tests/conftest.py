@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_said() -> None:
+def forget_process_state() -> None:
     """What commands of other tests have left in this process is forgotten."""
     clear_roots()
     set_json_errors(False)

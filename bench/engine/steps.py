@@ -58,11 +58,11 @@ def play(plan: Plan) -> float:
     """CPU seconds of one rollout in which everything goes well."""
     steps = {step.id: step for step in plan.steps}
     rollout = Rollout()
-    heard: deque[Input] = deque([RolloutStarted(plan)])
+    messages: deque[Input] = deque([RolloutStarted(plan)])
     start = time.process_time()
-    while heard:
-        for command in decide(rollout, heard.popleft(), Ms(0)).commands:
-            heard.extend(answers(command, steps))
+    while messages:
+        for command in decide(rollout, messages.popleft(), Ms(0)).commands:
+            messages.extend(answers(command, steps))
     spent = time.process_time() - start
     if not rollout.ended or rollout.failed:
         raise RuntimeError("the rollout did not pass")

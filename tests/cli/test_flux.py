@@ -162,13 +162,13 @@ def test_a_kustomization_can_wait_for_an_application_and_the_reverse(tmp_path: P
     first, second = (
         begins(item.run("sync", "--sandbox", "-o", "json")) for item in (layers, turned)
     )
-    by_their_own = layers.run("simulate", "-o", "json")
+    native = layers.run("simulate", "-o", "json")
 
     base = "Application/argocd/base/sync/0"
     assert (first[base], first["b/rest"]) == (0.0, 3.0)
     assert (second["b/rest"], second[base]) == (0.0, 3.0)
-    assert begins(by_their_own)["b/rest"] == 0.0
-    assert messages(by_their_own, "note", "units.ignored-annotation")
+    assert begins(native)["b/rest"] == 0.0
+    assert messages(native, "note", "units.ignored-annotation")
 
 
 def test_the_depends_on_annotation_must_name_a_unit_or_an_object(

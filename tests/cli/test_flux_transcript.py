@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.controller_transcript import TRANSCRIPT, said_of
+from tests.support.controller_transcript import TRANSCRIPT, status_fields
 from tests.support.flux_layers import sops_age, three_layers
 from tests.support.live_statuses import commit
 from tests.support.persistent_sandbox import KUSTOMIZATION, PersistentSandbox
@@ -30,6 +30,7 @@ def test_layers_have_the_conditions_of_kustomize_controller(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     by_name = {
-        name: said_of(item) for name, item in cluster.all(KUSTOMIZATION, "flux-system").items()
+        name: status_fields(item)
+        for name, item in cluster.all(KUSTOMIZATION, "flux-system").items()
     }
     assert json.loads(json.dumps(by_name)) == json.loads(TRANSCRIPT.read_text())

@@ -296,8 +296,8 @@ async def test_follow_prints_the_logs_of_pods_that_are_created_later(tmp_path: P
         args = ("logs", made.root, "--unit", "data", "--follow", "--timeout", "2m")
         async with cluster.typing(*args) as typed:
             synced = await cluster.roll_out("sync", made.root, "--yes")
-            await cluster.has_said(typed, "prepare-")
-            await cluster.has_said(typed, "data-")
+            await cluster.has_printed(typed, "prepare-")
+            await cluster.has_printed(typed, "data-")
             deleted = await cluster.roll_out("delete", made.root, "--yes")
             follower = await typed.ran
 

@@ -13,7 +13,7 @@ import pytest
 from tests.support.builders import make_object
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.cluster_snapshots import scenario_of
-from tests.support.deletions import a_setting, bring
+from tests.support.deletions import a_setting, deploy
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import tidegate
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
@@ -57,7 +57,7 @@ class Workspace:
         async def make() -> JsonObject:
             world = build_sandbox(SimulationConfig())
             for folder in folders:
-                await bring(world, unit_for_path(str(folder), namespace="default"))
+                await deploy(world, unit_for_path(str(folder), namespace="default"))
             for body in other_objects:
                 require_live(await ClusterClient(Dispatcher(world)).apply(body, manager="another"))
             return await scenario_of(world)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cluster_snapshots import scenario_of
-from tests.support.deletions import a_directory, a_setting, bring
+from tests.support.deletions import a_directory, a_setting, deploy
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import tidegate
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
@@ -31,7 +31,7 @@ def shop(tmp_path: Path) -> Path:
 
     async def make() -> JsonObject:
         world = build_sandbox(SimulationConfig())
-        await bring(world, a_directory(folder, a_setting("one"), *leaving))
+        await deploy(world, a_directory(folder, a_setting("one"), *leaving))
         return await scenario_of(world)
 
     (tmp_path / "scenario.yaml").write_text(json.dumps(asyncio.run(make())))

@@ -56,7 +56,7 @@ async def test_wait_shows_changes_and_ends_when_all_is_healthy(tmp_path: Path) -
         async with cluster.typing(
             "argocd", "app", "wait", "red", "--sync", "-C", made.root
         ) as typed:
-            await cluster.has_said(typed, "argocd/red  OutOfSync  Missing")
+            await cluster.has_printed(typed, "argocd/red  OutOfSync  Missing")
             synced = await cluster.roll_out(
                 "argocd", "app", "sync", "red", "--yes", "-C", made.root
             )

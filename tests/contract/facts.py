@@ -191,7 +191,7 @@ def is_about(event: JsonObject, fact: Fact) -> bool:
     return involved == (fact.kind.name, "web")
 
 
-def is_said(text: ExpectedEvent, event: JsonObject, namespace: str) -> bool:
+def is_expected_event(text: ExpectedEvent, event: JsonObject, namespace: str) -> bool:
     words = (get_text(event, "type"), get_text(event, "reason"))
     ending = text.message.format(namespace=namespace)
     return words == (text.type, text.reason) and get_text(event, "message").endswith(ending)

@@ -22,7 +22,7 @@ from tests.contract.facts import (
     a_pod_with_claim,
     holds,
     is_about,
-    is_said,
+    is_expected_event,
 )
 from tests.support.cluster_client import ClusterClient, require_body, require_items, require_live
 from tests.support.objects import POD, a_claim, a_container, a_job, at
@@ -98,13 +98,13 @@ async def test_what_is_said_of_an_object_is_a_fact(controlled: ClusterClient, fa
     if fact.event is not None:
         await controlled.eventually(
             lambda: controlled.page(Selection(EVENT, namespace)),
-            lambda page: _tells(fact, page, namespace),
+            lambda page: _has_event(fact, page, namespace),
         )
 
 
-def _tells(fact: Fact, page: Outcome, namespace: str) -> bool:
+def _has_event(fact: Fact, page: Outcome, namespace: str) -> bool:
     return fact.event is not None and any(
-        is_about(event, fact) and is_said(fact.event, event, namespace)
+        is_about(event, fact) and is_expected_event(fact.event, event, namespace)
         for event in map(read, require_items(page))
     )
 

@@ -12,7 +12,9 @@ def is_gone(live: LiveObject | None) -> bool:
     return live is None
 
 
-async def an_owner_and_its_own(client: ClusterClient, *, block: bool = False) -> tuple[Ref, Ref]:
+async def an_owner_and_its_dependent(
+    client: ClusterClient, *, block: bool = False
+) -> tuple[Ref, Ref]:
     owner = await client.create(a_config_map("owner"))
     unit_resource = await client.create(
         owned_by(a_config_map("own"), owner=require_body(owner), block=block)
@@ -113,7 +115,7 @@ async def test_an_object_made_again_has_another_uid(client: ClusterClient) -> No
 async def test_in_the_background_the_owner_goes_first_and_its_own_follow(
     client: ClusterClient,
 ) -> None:
-    owner, unit_resource = await an_owner_and_its_own(client)
+    owner, unit_resource = await an_owner_and_its_dependent(client)
 
     await client.delete(owner, propagation=Propagation.BACKGROUND)
 
@@ -138,7 +140,7 @@ async def test_in_the_foreground_the_owner_waits_for_its_own(client: ClusterClie
 
 
 async def test_orphans_stay_and_lose_their_owner(client: ClusterClient) -> None:
-    owner, unit_resource = await an_owner_and_its_own(client)
+    owner, unit_resource = await an_owner_and_its_dependent(client)
 
     await client.delete(owner, propagation=Propagation.ORPHAN)
     await client.settled(owner, is_gone)

@@ -118,7 +118,7 @@ class ReleaseNamespace:
         document: JsonObject = json.loads(self.kubectl("get", kind, name, "-o", "json"))
         return document
 
-    def give_own(self) -> None:
+    def apply_release(self) -> None:
         """Have the HelmRelease itself there: nobody in the repository applies it."""
         kubectl(self.config, "apply", "-f", "-", text=json.dumps(helm_release(self.namespace)))
 

@@ -55,7 +55,7 @@ def test_no_run_on_a_server_leaks_a_secret_value(plane: ControlPlane, tmp_path: 
     names = {secret_place: f"canary-{place}" for place, secret_place in enumerate(FILES)}
     asyncio.run(make_namespaces(plane, [*names.values()]))
     seen: list[str] = []
-    brought = 0
+    written = 0
 
     for place, secret_place in enumerate(FILES):
         config = own_kubeconfig(plane, names[secret_place])
@@ -63,8 +63,8 @@ def test_no_run_on_a_server_leaks_a_secret_value(plane: ControlPlane, tmp_path: 
             folder = tmp_path / secret_place / verb
             run = run_in(folder, replace(SECRET_PLACES[secret_place], kubeconfig=config), verb)
             seen += [f"{secret_place} {verb}: {location}" for location in leaks(run, folder)]
-            brought += verb.startswith("sync") and run.code == 0
+            written += verb.startswith("sync") and run.code == 0
 
     assert seen == []
-    assert brought, "some of them were written"
+    assert written, "some of them were written"
     assert [text for text in asyncio.run(left_behind(plane)) if is_in(CANARY, text)] == []

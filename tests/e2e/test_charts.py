@@ -76,20 +76,20 @@ async def test_a_chart_is_applied_in_order_upgraded_once_and_deleted_in_reverse(
     first = await stage.run("sync", "--yes", *MIGRATES)
 
     assert first.code == 0, first.stdout + first.stderr
-    brought = entries(stage)
-    assert_in_order(stage, brought)
-    assert sorted({entry.wave for entry in brought}) == [-3, -2, -1, 0]
-    assert [entry.verb for entry in brought if entry.wave == -1] == ["patch"]
+    created = entries(stage)
+    assert_in_order(stage, created)
+    assert sorted({entry.wave for entry in created}) == [-3, -2, -1, 0]
+    assert [entry.verb for entry in created if entry.wave == -1] == ["patch"]
 
     unchanged = await stage.run("sync", "--yes", *MIGRATES)
 
     assert unchanged.code == 0, unchanged.stdout + unchanged.stderr
-    assert entries(stage, after=len(brought)) == []
+    assert entries(stage, after=len(created)) == []
 
     second = await stage.run("sync", "--yes", *NEXT, "--prune")
 
     assert second.code == 0, second.stdout + second.stderr
-    changed = entries(stage, after=len(brought))
+    changed = entries(stage, after=len(created))
     written = [entry for entry in changed if entry.verb != "delete"]
     assert_in_order(stage, written)
     jobs = [entry.verb for entry in changed if entry.name.startswith("jobs/")]
@@ -98,10 +98,10 @@ async def test_a_chart_is_applied_in_order_upgraded_once_and_deleted_in_reverse(
     removed = await stage.run("delete", *NEXT, "--yes")
 
     assert removed.code == 0, removed.stdout + removed.stderr
-    gone = entries(stage, after=len(brought) + len(changed))
+    gone = entries(stage, after=len(created) + len(changed))
     assert {entry.verb for entry in gone} == {"delete"}
     assert list(dict.fromkeys(entry.wave for entry in gone)) == [0, -1, -2, -3]
-    assert len(gone) == len(brought)
+    assert len(gone) == len(created)
 
 
 async def test_a_failed_migration_before_its_database_names_both(

@@ -143,12 +143,12 @@ async def test_a_silent_watch_is_restarted_without_missing_a_change(site: Site) 
             lambda message: isinstance(message, WatchEvent) and b"red" in message.live.body
         )
 
-    heard = [
+    received = [
         (message.type, message.live.ref.name)
         for message in messages
         if isinstance(message, WatchEvent)
     ]
-    assert heard == [(WatchEventType.ADDED, "unheard"), (WatchEventType.MODIFIED, "unheard")]
+    assert received == [(WatchEventType.ADDED, "unheard"), (WatchEventType.MODIFIED, "unheard")]
 
 
 async def test_requests_and_watches_survive_an_api_server_restart(own_site: Site) -> None:

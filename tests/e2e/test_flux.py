@@ -20,7 +20,7 @@ from tests.e2e.output import numbers_in
 from tests.e2e.test_statuses import bodies
 from tests.support.canary_search import is_in, left_in, left_in_memory
 from tests.support.cluster_client import ClusterClient, require_live
-from tests.support.controller_transcript import TRANSCRIPT, said_of
+from tests.support.controller_transcript import TRANSCRIPT, status_fields
 from tests.support.dialect_kinds import serve
 from tests.support.flux_layers import CANARY, ORDER, encrypt_secret, sops_age, three_layers
 from tests.support.kubectl import kubectl
@@ -82,7 +82,7 @@ async def test_three_layers_sync_in_order_with_the_conditions_of_flux(fleet: Fle
     assert in_order(fleet) == [*ORDER]
     suffix = fleet.repository.suffix
     by_name = {
-        get_text(body, "metadata", "name").removesuffix(suffix): said_of(body)
+        get_text(body, "metadata", "name").removesuffix(suffix): status_fields(body)
         for body in bodies(fleet, "kustomizations", "flux-system")
     }
     assert json.loads(json.dumps(by_name).replace(suffix, "")) == json.loads(TRANSCRIPT.read_text())

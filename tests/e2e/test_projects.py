@@ -39,7 +39,7 @@ def cluster() -> Iterator[ControlPlane]:
         yield running
 
 
-async def brought(plane: ControlPlane, *bodies: JsonObject) -> None:
+async def create_all(plane: ControlPlane, *bodies: JsonObject) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
         for body in bodies:
             require_live(await ClusterClient(Dispatcher(world)).create(body))
@@ -50,12 +50,12 @@ async def a_fleet(plane: ControlPlane, root: Path, place: str, **spec: Json) -> 
     suffix = f"-p{next(_numbers)}"
     fleet = Fleet(plane, Repository(root / "platform", suffix), served=True)
     two_units(fleet.repository.root, suffix, **spec)
-    await brought(plane, namespace(f"argocd{suffix}"))
+    await create_all(plane, namespace(f"argocd{suffix}"))
     if place == "cluster":
         fleet.repository.drop("projects/team.yaml")
         alive = project("team", **spec)
         get_mapping(alive, "metadata")["namespace"] = f"argocd{suffix}"
-        await brought(plane, alive)
+        await create_all(plane, alive)
     return fleet
 
 
@@ -94,7 +94,7 @@ async def test_an_object_that_a_live_project_forbids_is_not_pruned(
     strict = project("team", namespaceResourceBlacklist=NO_SECRETS)
     fleet.repository.drop("projects/team.yaml")
     get_mapping(strict, "metadata")["namespace"] = f"argocd{fleet.repository.suffix}"
-    await brought(cluster, strict)
+    await create_all(cluster, strict)
 
     ran = await fleet.run("sync", "--yes")
 

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 @pytest.fixture
 def stage(served_plane: ControlPlane, tmp_path: Path) -> ReleaseNamespace:
     made = ReleaseNamespace.open(served_plane, tmp_path)
-    made.give_own()
+    made.apply_release()
     return made
 
 

@@ -35,7 +35,7 @@ SOON = 30
 @pytest.fixture
 def stage(served_plane: ControlPlane, tmp_path: Path) -> ReleaseNamespace:
     made = ReleaseNamespace.open(served_plane, tmp_path)
-    made.give_own()
+    made.apply_release()
     return made
 
 

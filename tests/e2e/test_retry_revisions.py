@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.test_projects import brought
+from tests.e2e.test_projects import create_all
 from tests.e2e.test_unit_trees import _numbers
 from tests.support.dialect_kinds import serve
 from tests.support.repositories import Repository, application, namespace, setting
@@ -80,8 +80,8 @@ async def test_a_child_is_retried_with_a_newer_commit(
     made.put("bootstrap/root.yaml", application("root", "apps", into="argocd"))
     made.put("apps/web.yaml", application("web", "web", sync=patient))
     made.put("web/all.yaml", setting("early"), setting("web", wave=1, to="nowhere"))
-    await brought(cluster, namespace(f"argocd{suffix}"), namespace(f"shop{suffix}"))
-    await brought(cluster, *policy(f"nowhere{suffix}", f"shop{suffix}"))
+    await create_all(cluster, namespace(f"argocd{suffix}"), namespace(f"shop{suffix}"))
+    await create_all(cluster, *policy(f"nowhere{suffix}", f"shop{suffix}"))
 
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tidegate", "sync", *map(str, fleet.words)),

@@ -162,7 +162,7 @@ def test_an_apply_of_a_custom_object_is_validated_like_on_the_server(
     for body, outcome in zip(requests, answers(plane, Verb.APPLY, *requests), strict=True):
         typed = find_typed_problems(body, everything)
         if typed:
-            assert is_told(causes_of(outcome), typed), (body, outcome)
+            assert is_reported(causes_of(outcome), typed), (body, outcome)
         else:
             kept = fill_defaults(prune(body, everything), everything)
             assert isinstance(outcome, Success | Invalid), (body, outcome)
@@ -217,7 +217,7 @@ def test_an_apply_of_a_built_in_object_is_validated_like_on_the_server(
     for body, outcome in zip(requests, answers(plane, Verb.APPLY, *requests), strict=True):
         typed = find_typed_problems(body, shape_for(body))
         if typed:
-            assert is_told(causes_of(outcome), typed), (body, outcome)
+            assert is_reported(causes_of(outcome), typed), (body, outcome)
         elif isinstance(outcome, ServerError):
             assert UNCONVERTED in outcome.message, (body, outcome)
             assert find_decode_problem(body, shape_for(body)), body
@@ -225,7 +225,7 @@ def test_an_apply_of_a_built_in_object_is_validated_like_on_the_server(
             assert UNTYPED not in getattr(outcome, "message", ""), (body, outcome)
 
 
-def is_told(theirs: tuple[Cause, ...], ours: tuple[Cause, ...]) -> bool:
+def is_reported(theirs: tuple[Cause, ...], ours: tuple[Cause, ...]) -> bool:
     """Whether the server says the same, or as much of it as Go came to see."""
     if any(cause.reason == "unknown" for cause in ours):
         return bool(theirs) and set(theirs) <= set(ours)

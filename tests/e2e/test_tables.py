@@ -115,7 +115,7 @@ async def test_every_cell_equals_that_of_a_real_server(
     client: ClusterClient, pytestconfig: pytest.Config
 ) -> None:
     for document in read_documents(OBJECTS.read_bytes(), OBJECTS.name):
-        await bring(client, document.body)
+        await create(client, document.body)
     serving, seen = await served(client), list[PrintedRow]()
 
     for kind in serving.kinds:
@@ -147,7 +147,7 @@ async def test_every_cell_equals_that_of_a_real_server(
         record([*own_items, *(item for item in seen if item.kind.name == "Node")])
 
 
-async def bring(client: ClusterClient, body: JsonObject) -> None:
+async def create(client: ClusterClient, body: JsonObject) -> None:
     """Create an object, and say of it what its status says."""
     status = body.get("status")
     created = await client.eventually(

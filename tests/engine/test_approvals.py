@@ -34,7 +34,7 @@ def held(stage: Stage, *, to: str = "1") -> Plan:
 
 
 async def waiting(rolling: RunningRollout) -> None:
-    assert (await rolling.tells(EventType.STEP_WAITING)).reason == "Approval"
+    assert (await rolling.emits(EventType.STEP_WAITING)).reason == "Approval"
 
 
 async def approve(stage: Stage, name: str = "") -> None:

@@ -103,7 +103,7 @@ async def test_an_object_that_another_writer_made_healthy_opens_no_gate(
         await stage.says(NEWER, status(theirs.generation))
     result = await rolling.waits("Changed")
     ours = await put_back(stage, theirs)
-    await rolling.hears(ours)
+    await rolling.observes(ours)
 
     assert result.ref == theirs.ref
     assert f" {manager}" in result.message
@@ -120,7 +120,7 @@ async def test_a_writer_that_changes_it_again_and_again_fails_the_step(stage: St
 
     for _ in range(MAX_REAPPLIES):
         theirs = await by_another(stage, NEWER, UNDONE)
-        await rolling.hears(await put_back(stage, theirs))
+        await rolling.observes(await put_back(stage, theirs))
     await by_another(stage, NEWER, UNDONE)
     run = await rolling.ends()
 

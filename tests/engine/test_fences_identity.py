@@ -19,7 +19,7 @@ async def test_health_at_an_old_generation_does_not_open_a_gate(stage: Stage) ->
     await rolling.waits("NotObserved")
     # Its controller has not seen the change, and says once more that all is well.
     stale = await stage.says(WEB, {**ready(1), "collisionCount": 1})
-    await rolling.hears(stale)
+    await rolling.observes(stale)
 
     assert stale.generation == 2
     assert not rolling.is_open
@@ -85,12 +85,12 @@ async def test_the_health_of_an_impostor_does_not_open_a_gate(stage: Stage) -> N
     with stage.world.held():
         impostor = await _replace(stage, stage.here(make_deployment(image="app:1")))
         await stage.says(WEB, ready(1))
-    await rolling.hears(impostor)
+    await rolling.observes(impostor)
     restored = await stage.client.settled(ours.ref, lambda live: bool(live and live.generation > 1))
 
     assert restored is not None
     assert restored.uid == impostor.uid != ours.uid
-    await rolling.hears(restored)
+    await rolling.observes(restored)
     assert not rolling.is_open
     await stage.says(WEB, ready(2))
     assert (await rolling.ends()).result == "passed"

@@ -30,7 +30,7 @@ async def test_controllers_that_stand_still_hold_the_gate_until_they_go_on(
             rolling = stage.start(make_deployment(image="app:2"), BEHIND)
             await rolling.waits("NotObserved")
             changed = await stage.live(WEB)
-            await rolling.hears(changed)
+            await rolling.observes(changed)
             was_open = rolling.is_open
         finally:
             plane.resume("controller-manager")

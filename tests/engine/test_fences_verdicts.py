@@ -56,7 +56,7 @@ async def test_a_deployment_that_somebody_paused_never_opens_a_gate(stage: Stage
     await _pause(stage, paused=True)
     seen = await stage.says(WEB, ready(2))
     await rolling.waits("Paused")
-    await rolling.hears(seen)
+    await rolling.observes(seen)
 
     assert not rolling.is_open
     await _pause(stage, paused=False)

@@ -32,9 +32,9 @@ async def going(client: ClusterClient, body: JsonObject, *owned: Kind) -> list[s
         watch = client.watch(Selection(fromkey, client.namespace))
         await client.until(partial(_is_answer, watch))
     owner = require_live(await client.apply(body)).ref
-    await client.until(_told_of(owned.count(POD), _is_running_pod))
+    await client.until(_has_seen(owned.count(POD), _is_running_pod))
     await client.delete(owner, propagation=Propagation.FOREGROUND)
-    messages = await client.until(_told_of(1 + len(owned), _is_gone))
+    messages = await client.until(_has_seen(1 + len(owned), _is_gone))
     gone = [
         message.live
         for message in messages
@@ -45,16 +45,16 @@ async def going(client: ClusterClient, body: JsonObject, *owned: Kind) -> list[s
     ]
 
 
-def _told_of(count: int, holds: Callable[[WatchEvent], bool]) -> Callable[[Message], bool]:
+def _has_seen(count: int, holds: Callable[[WatchEvent], bool]) -> Callable[[Message], bool]:
     """Hears facts until something was told of so many objects."""
     known: set[str] = set()
 
-    def heard(message: Message) -> bool:
+    def is_complete(message: Message) -> bool:
         if isinstance(message, WatchEvent) and holds(message):
             known.add(message.live.uid)
         return len(known) == count
 
-    return heard
+    return is_complete
 
 
 def _is_answer(request_id: RequestId, message: Message) -> bool:

@@ -86,7 +86,7 @@ async def test_the_next_rollout_of_a_plan_waits_for_the_first(stage: Stage) -> N
     first = stage.start(WEB, BEHIND)
     await first.waits("NotObserved")
     second = stage.start(WEB, BEHIND)
-    await second.tells(EventType.UNIT_WAITING)
+    await second.emits(EventType.UNIT_WAITING)
     await stage.says(WEB, ready(1))
 
     ends = [(await item.ends()).result for item in (first, second)]

@@ -191,9 +191,9 @@ def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
     assert_finished(stage, rest)
     names = {item.ref.name for step in plan.steps if step.id in left for item in step_items(step)}
     names -= {item.ref.name for step in rest.steps for item in step_items(step)}
-    brought = {item.ref.name for item in stage.planned() if item.ref.namespace == "default"}
+    planned = {item.ref.name for item in stage.planned() if item.ref.namespace == "default"}
     awaited = {name for name in names if name.startswith("u-nobody")}
-    assert not brought & (names - awaited)
+    assert not planned & (names - awaited)
 
 
 @in_full(4)

@@ -39,11 +39,11 @@ def test_a_prune_killed_at_any_turn_goes_on_in_its_order(
     case: HookCase, waves: int, variant: int
 ) -> None:
     plan = case.plan(image="app:2", waves=waves)
-    stage = _brought(case)
+    stage = _deployed(case)
     turns = stage.roll_out(plan, ProcessOptions(changes=PRUNES)).life.turns
 
     for turn in some_turns(turns, variant):
-        stage = _brought(case)
+        stage = _deployed(case)
         since = len(stage.record.changes)
         lands = (turn + variant // 2) % 4
         stage.play(stage.actor(plan, ProcessOptions(dies_at=turn, lands=lands, changes=PRUNES)))
@@ -57,7 +57,7 @@ def test_a_prune_killed_at_any_turn_goes_on_in_its_order(
 @shared_by(8)
 @given(faulty_unhooked, st.integers(0, 1))
 def test_faults_change_nothing_about_the_order_of_a_prune(case: HookCase, waves: int) -> None:
-    stage = _brought(case)
+    stage = _deployed(case)
     since = len(stage.record.changes)
 
     run = stage.roll_out(case.plan(image="app:2", waves=waves), ProcessOptions(changes=PRUNES)).run
@@ -66,7 +66,7 @@ def test_faults_change_nothing_about_the_order_of_a_prune(case: HookCase, waves:
     assert_pruned(case, stage, waves, since)
 
 
-def _brought(case: HookCase) -> Stage:
+def _deployed(case: HookCase) -> Stage:
     stage = Stage(case)
     assert stage.roll_out(case.plan()).run.result == "passed"
     return stage
@@ -93,11 +93,11 @@ def _goes(event: StoreEvent, going: dict[str, int]) -> bool:
 @shared_by(50)
 @given(named_hooked, st.integers(0, 7))
 def test_a_deletion_killed_at_any_turn_goes_on_in_its_order(case: HookCase, variant: int) -> None:
-    stage = _brought_for_good(case)
+    stage = _deployed_without_hooks(case)
     turns = stage.roll_out(_end(case, stage)).life.turns
 
     for turn in some_turns(turns, variant):
-        stage = _brought_for_good(case)
+        stage = _deployed_without_hooks(case)
         since = len(stage.record.changes)
         lands = (turn + variant // 2) % 4
         stage.play(stage.actor(_end(case, stage), ProcessOptions(dies_at=turn, lands=lands)))
@@ -111,7 +111,7 @@ def test_a_deletion_killed_at_any_turn_goes_on_in_its_order(case: HookCase, vari
 @shared_by(8)
 @given(faulty_named)
 def test_faults_change_nothing_about_the_order_of_a_deletion(case: HookCase) -> None:
-    stage = _brought_for_good(case)
+    stage = _deployed_without_hooks(case)
     since = len(stage.record.changes)
 
     run = stage.roll_out(_end(case, stage)).run
@@ -120,9 +120,9 @@ def test_faults_change_nothing_about_the_order_of_a_deletion(case: HookCase) -> 
     assert_ended(case, stage, since)
 
 
-def _brought_for_good(case: HookCase) -> Stage:
+def _deployed_without_hooks(case: HookCase) -> Stage:
     """A unit whose hooks are all of its end."""
-    return _brought(replace(case, hooks=()))
+    return _deployed(replace(case, hooks=()))
 
 
 def _end(case: HookCase, stage: Stage) -> Plan:

@@ -137,7 +137,7 @@ class ClusterClient:
                     return result
             if self.world.now() >= deadline:
                 last = ", ".join(map(_brief, result[-5:])) or "nothing"
-                raise AssertionError(f"not heard within {within} ms; the last heard: {last}")
+                raise AssertionError(f"nothing matched within {within} ms; last message: {last}")
             self._inbox.extend(await self._client.wait(deadline))
 
     async def settled(

@@ -13,7 +13,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SPAN = re.compile(r"\b[0-9.]+(?:m?s|m[0-9.]+s)\b")
 
 
-def said_of(resource: dict[str, Json]) -> dict[str, Json]:
+def status_fields(resource: dict[str, Json]) -> dict[str, Json]:
     """Its conditions, its inventory in its order, and the revisions."""
     return {
         "conditions": [

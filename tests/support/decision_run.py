@@ -75,8 +75,8 @@ class DecisionRun:
             RolloutStarted(with_policy(plan, **self._changes), left_out or {}, due, under_way)
         )
 
-    def receive(self, heard: Input) -> None:
-        inbox = [heard]
+    def receive(self, message: Input) -> None:
+        inbox = [message]
         while inbox:
             decision = decide(self.rollout, inbox.pop(0), self.now)
             self.alarm = decision.wake_at

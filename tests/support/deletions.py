@@ -81,7 +81,7 @@ async def run(world: World, plan: Plan, rolling: RolloutOptions = SOMEBODY) -> l
     return events
 
 
-async def bring(world: World, unit: Unit, *resources: str) -> None:
+async def deploy(world: World, unit: Unit, *resources: str) -> None:
     session = a_session(world)
     family = await make_unit_tree(unit, session)
     events = await run(world, (await make_plan([family], session, resources)).plan)

@@ -42,14 +42,14 @@ async def serve(plane: ControlPlane) -> None:
         client = ClusterClient(Dispatcher(world))
         for body in bodies:
             require_live(await client.create(body))
-        await client.eventually(partial(_asked, client), partial(_tells, names))
+        await client.eventually(partial(_discover, client), partial(_serves, names))
 
 
-async def _asked(client: ClusterClient) -> Outcome:
+async def _discover(client: ClusterClient) -> Outcome:
     (outcome,) = await client.ask(Discover())
     return outcome
 
 
-def _tells(names: set[str], outcome: Outcome) -> bool:
+def _serves(names: set[str], outcome: Outcome) -> bool:
     kinds = outcome.kinds if isinstance(outcome, ApiResources) else ()
     return names <= {kind.kind.name for kind in kinds}

@@ -103,7 +103,7 @@ class Caller:
         self.seen: dict[Ref, LiveObject] = {}
         self.outcomes: dict[RequestId, Outcome] = {}
         self.writes: dict[RequestId, Write] = {}
-        self.heard: list[Message] = []
+        self.messages: list[Message] = []
 
     def write(self, number: int, write: Write) -> None:
         request_id = RequestId(number + 100)
@@ -116,7 +116,7 @@ class Caller:
                 self.receive(message)
 
     def receive(self, message: Message) -> None:
-        self.heard.append(message)
+        self.messages.append(message)
         match message:
             case Response(request_id=request_id) if request_id != WATCHING:
                 assert request_id not in self.outcomes, "answered twice"

@@ -37,7 +37,7 @@ class ExampleRun:
         """Return the progress after this many seconds, or at the end."""
         progress = RolloutProgress(self.start)
         progress.add_plan(self.plan)
-        end = len(self.events) if after is None else self._heard(after)
+        end = len(self.events) if after is None else self._count_events(after)
         for event in self.events[:end]:
             progress.add_event(event)
         return progress
@@ -45,7 +45,7 @@ class ExampleRun:
     def moment(self, after: float) -> Ms:
         return Ms(self.start + round(after * 1_000))
 
-    def _heard(self, after: float) -> int:
+    def _count_events(self, after: float) -> int:
         return bisect_right([event.at for event in self.events], self.moment(after))
 
 

@@ -21,15 +21,15 @@ def assert_gates_open_for_our_text(
     states = {
         (change.stored.ref, str(change.stored.version)): change.stored for change in record.changes
     }
-    heard: dict[ClusterRef, HealthChanged | ObjectDeleted] = {}
+    latest: dict[ClusterRef, HealthChanged | ObjectDeleted] = {}
     for news, _, decision in script.lines:
         if isinstance(news, HealthChanged | ObjectDeleted) and not _is_stale(
-            news, heard.get(news.object_ref)
+            news, latest.get(news.object_ref)
         ):
-            heard[news.object_ref] = news
+            latest[news.object_ref] = news
         remembered = (command for command in decision.commands if isinstance(command, SaveJournal))
         for object_ref, _, uid in (opened for item in remembered for opened in item.opened_gates):
-            last = heard.get(object_ref)
+            last = latest.get(object_ref)
             if object_ref.ref.kind.name == "Job" or last is None:
                 continue
             if isinstance(last, ObjectDeleted):

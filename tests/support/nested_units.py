@@ -19,7 +19,9 @@ from tidegate.model.units.unit import Dependency, Unit
 from tidegate.plan.build.build import build_plan
 
 
-def bring(name: str, wave: int = 0, phase: Phase = Phase.SYNC, *, served: bool = False) -> Manifest:
+def child_unit(
+    name: str, wave: int = 0, phase: Phase = Phase.SYNC, *, served: bool = False
+) -> Manifest:
     """The unit resource; it is skipped if its kind is not served."""
     body = make_object("argoproj.io/v1alpha1 Application", name, namespace="argocd")
     action = ItemAction.APPLY if served else ItemAction.SKIP

@@ -85,19 +85,19 @@ class Fleet:
         """Create the awaited objects that no unit creates."""
         numbers = [n for n, trait in enumerate(self.traits) if trait.awaits == "nobody"]
 
-        def bring() -> None:
+        def create() -> None:
             for number in numbers:
                 body = make_config_map(f"{NOBODYS}-{number}", image="app:1")
                 ref = Ref(SETTINGS, "default", f"{NOBODYS}-{number}")
                 write = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
                 stage.realm.clusters[self.traits[number].place].server.perform(write)
 
-        return [(Ms(START + self.comes), bring)] if numbers else []
+        return [(Ms(START + self.comes), create)] if numbers else []
 
     @cache  # noqa: B019 - a fleet is a value, and lives as long as an example
     def plan(self, *, bad: int | None = None) -> Plan:
         """`bad`: this unit has an object that no cluster serves."""
-        expected = list(self._wanted("app:1"))
+        expected = list(self._unit_manifests("app:1"))
         if bad is not None:
             odd = make_manifest(UNKNOWN, wave=len(self.case.units[bad]))
             known = expected[bad]
@@ -130,7 +130,7 @@ class Fleet:
 
     def newer(self, units: frozenset[int], image: str = "app:2") -> Plan:
         """All of it, with another text for some units."""
-        olds, news = self._wanted("app:1"), self._wanted(image)
+        olds, news = self._unit_manifests("app:1"), self._unit_manifests(image)
         desired = [
             new if n in units else old for n, (old, new) in enumerate(zip(olds, news, strict=True))
         ]
@@ -140,7 +140,7 @@ class Fleet:
         """Another text for some units alone, which wait for nobody but strangers and each other."""
         names = {make_unit_id(f"unit-{number}") for number in units}
         expected = []
-        for entry in (item for n, item in enumerate(self._wanted("app:2")) if n in units):
+        for entry in (item for n, item in enumerate(self._unit_manifests("app:2")) if n in units):
             kept = tuple(
                 known
                 for known in entry.unit.dependencies
@@ -160,7 +160,7 @@ class Fleet:
         return (ConcurrencyLimit(GROUP, self.limit),)
 
     def _fruit(self) -> PlanFragment:
-        last = list(self._wanted("app:1"))[-1]
+        last = list(self._unit_manifests("app:1"))[-1]
         object_dependencies = tuple(
             dependency for dependency in last.unit.dependencies if dependency.ref is not None
         )
@@ -169,7 +169,7 @@ class Fleet:
         )
         return build_fragment([alone], concurrency_limits=self._slots, readiness_timeout=no_budget)
 
-    def _wanted(self, image: str) -> Iterable[Manifests]:
+    def _unit_manifests(self, image: str) -> Iterable[Manifests]:
         for number, expected in enumerate(self.case.unit_manifests(image=image)):
             item, unit = self.traits[number], expected.unit
             unit = structs.replace(

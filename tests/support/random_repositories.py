@@ -233,7 +233,7 @@ def _things(dice: random.Random) -> list[ObjectGroup]:
         secrets += at
     for number in range(dice.randint(1, 2)):
         name = f"own-{number}"
-        result.append(ObjectGroup(name, _own_secret(name), is_checked=False))
+        result.append(ObjectGroup(name, _plain_secret(name), is_checked=False))
         secrets.append((name, name))
     for number in range(dice.randint(1, 2)):
         reads = dice.sample(secrets, dice.randint(0, min(2, len(secrets))))
@@ -333,7 +333,7 @@ def _instances(
     return result, made
 
 
-def _own_secret(name: str) -> Callable[[str], str]:
+def _plain_secret(name: str) -> Callable[[str], str]:
     return lambda note: config_map(name, note, kind="Secret", inside=HOME)
 
 

@@ -60,12 +60,12 @@ class Listener(Driver):
         super().__init__(
             world, plan, DefaultEvaluator(Judge.from_rows(()), jq=jq), settings, run.events.append
         )
-        self.heard: dict[Ref, LiveObject] = {}
+        self.latest: dict[Ref, LiveObject] = {}
 
     def process(self, message: Message) -> None:
         super().process(message)
         if isinstance(message, WatchEvent):
-            self.heard[message.live.ref] = message.live
+            self.latest[message.live.ref] = message.live
 
 
 class RunningRollout:
@@ -95,16 +95,16 @@ class RunningRollout:
         await self._until(lambda: bool(matching_events()))
         return matching_events()[0]
 
-    async def tells(self, result: EventType) -> Event:
+    async def emits(self, result: EventType) -> Event:
         """The first event of this kind."""
         await self._until(lambda: bool(self.run.events_of(result)))
         return self.run.events_of(result)[0]
 
-    async def hears(self, live: LiveObject) -> None:
+    async def observes(self, live: LiveObject) -> None:
         """Wait until it knows of this state of an object, or of a later one."""
 
         def is_known() -> bool:
-            known = self._driver.heard.get(live.ref)
+            known = self._driver.latest.get(live.ref)
             return known is not None and int(known.resource_version) >= int(live.resource_version)
 
         await self._until(is_known)
@@ -143,10 +143,10 @@ class RunningRollout:
             if self._task.done():
                 self._task.result()
             if self._driver.closed or self._world.now() >= deadline:
-                raise AssertionError(f"it will not be so; the last told: {self._last_told()}")
+                raise AssertionError(f"condition not reached; the last events: {self._last_events()}")
             await self._client.wait(deadline)
 
-    def _last_told(self) -> str:
+    def _last_events(self) -> str:
         last = self.run.events[-6:]
         return "; ".join(f"{item.type} {item.ref or item.step} {item.reason}" for item in last)
 

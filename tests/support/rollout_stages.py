@@ -54,14 +54,14 @@ class Script:
 
     lines: list[tuple[Input, Ms, Decision]] = field(default_factory=list)
 
-    def decide(self, rollout: Rollout, heard: Input, now: Ms) -> Decision:
-        decision = decide(rollout, heard, now)
-        self.lines.append((heard, now, decision))
+    def decide(self, rollout: Rollout, message: Input, now: Ms) -> Decision:
+        decision = decide(rollout, message, now)
+        self.lines.append((message, now, decision))
         return decision
 
-    def ordered_after(self, heard: type[Input]) -> list[Command]:
+    def ordered_after(self, message: type[Input]) -> list[Command]:
         """What was asked for once such an input was heard."""
-        places = [place for place, (item, *_) in enumerate(self.lines) if isinstance(item, heard)]
+        places = [place for place, (item, *_) in enumerate(self.lines) if isinstance(item, message)]
         behind = self.lines[places[0] :] if places else []
         return [command for *_, decision in behind for command in decision.commands]
 
@@ -73,8 +73,8 @@ class Script:
 def replayed(script: Script) -> Script:
     """What comes of everything that was heard, when it is heard again."""
     again, fresh = Script(), Rollout()
-    for heard, now, _ in script.lines:
-        again.decide(fresh, heard, now)
+    for message, now, _ in script.lines:
+        again.decide(fresh, message, now)
     return again
 
 

@@ -67,7 +67,7 @@ class ServedCluster:
         with redirect_stdout(out), redirect_stderr(err):
             yield RunningCommand(out, asyncio.get_running_loop().create_task(ran()))
 
-    async def has_said(self, typed: RunningCommand, words: str) -> None:
+    async def has_printed(self, typed: RunningCommand, words: str) -> None:
         """Wait until a command has written something; it fails if it ends before that."""
         while words not in typed.out.getvalue():
             assert not typed.ran.done(), typed.ran.result()
@@ -106,11 +106,11 @@ class ServedCluster:
             client = ClusterClient(Dispatcher(ResilientWorld(world)))
             client.watch(Selection(kind))
 
-            def heard(message: Message) -> bool:
+            def is_watch_event(message: Message) -> bool:
                 return isinstance(message, WatchEvent)
 
             while True:
-                message = (await client.until(heard))[-1]
+                message = (await client.until(is_watch_event))[-1]
                 assert isinstance(message, WatchEvent)
                 change = answer(msgspec.json.decode(message.live.body))
                 if change is not None:

@@ -71,24 +71,24 @@ class TraceRun:
     async def _hear(self, claim: object, within: Ms) -> None:
         assert callable(claim)
 
-        def heard(message: Message) -> bool:
+        def is_done(message: Message) -> bool:
             self._note(message)
             return bool(claim())
 
         if not claim():
-            await self._client.until(heard, within=within)
+            await self._client.until(is_done, within=within)
 
     async def _pass(self, span: Ms) -> None:
         """Hear whatever comes until then."""
         world = self._client.world
         until = Ms(world.now() + span)
 
-        def heard(message: Message) -> bool:
+        def is_done(message: Message) -> bool:
             self._note(message)
             return False
 
         try:
-            await self._client.until(heard, within=span)
+            await self._client.until(is_done, within=span)
         except AssertionError:
             assert world.now() >= until
 

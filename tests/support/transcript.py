@@ -10,5 +10,5 @@ from tests.support.faulty_world import run
 if __name__ == "__main__":
     for seed in range(5):
         caller, _ = asyncio.run(run(seed))
-        for message in caller.heard:
+        for message in caller.messages:
             sys.stdout.write(f"{message!r}\n")

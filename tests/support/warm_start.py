@@ -67,13 +67,13 @@ class WarmRun(NamedTuple):
                 socket.send_fds(_server(), [b"."], [line_end.fileno(), *streams])
             os.close(out_end)
             os.close(err_end)
-            line.sendall(f"{self._asked()}\n".encode())
+            line.sendall(f"{self._request()}\n".encode())
             written = _read_both(out, err)
             code = int(line.makefile().readline())
         command = [sys.executable, "-m", "tidegate", *self.words]
         return subprocess.CompletedProcess(command, code, *written)
 
-    def _asked(self) -> str:
+    def _request(self) -> str:
         environment = dict(self.environment)
         return json.dumps([[*self.words], str(self.folder), environment, self.first])
 
@@ -122,15 +122,15 @@ def _server() -> socket.socket:
     return mine
 
 
-def _serve(heard: socket.socket) -> None:
+def _serve(listener: socket.socket) -> None:
     """Fork for each caller, until the parent process has ended."""
     _import_all()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no code reads how keepers end
     with selectors.DefaultSelector() as selector:
-        selector.register(heard, selectors.EVENT_READ)
+        selector.register(listener, selectors.EVENT_READ)
         selector.register(0, selectors.EVENT_READ)
-        while all(key.fileobj is heard for key, _ in selector.select()):
-            _, given, _, _ = socket.recv_fds(heard, 1, 4)
+        while all(key.fileobj is listener for key, _ in selector.select()):
+            _, given, _, _ = socket.recv_fds(listener, 1, 4)
             if os.fork() == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 _keep(socket.socket(fileno=given[0]), given[1:])

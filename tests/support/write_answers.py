@@ -56,14 +56,14 @@ def spoken_of(sequence: Sequence) -> FieldSet:
     layout = get_layout(shape_for(sequence.kind))
     result = EMPTY
     for step in sequence.steps:
-        for body in _said(step):
+        for body in _bodies_of(step):
             result |= collect_all_fields(body, layout)
     return FieldSet(False, result.children).recursive_difference(
         field_set_from_paths([["f:metadata", "f:managedFields"]])
     )
 
 
-def _said(step: Step) -> list[Json]:
+def _bodies_of(step: Step) -> list[Json]:
     if not isinstance(step.body, list):
         return [step.body]
     bodies: list[Json] = []

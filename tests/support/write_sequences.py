@@ -191,7 +191,7 @@ def _some(rng: Random, menu: Menu, *, share: float = 0.5) -> JsonObject:
     return {name: make(rng) for name, make in menu.items() if rng.random() < share}
 
 
-def _one(*choices: Json) -> Callable[[Random], Json]:
+def _choice(*choices: Json) -> Callable[[Random], Json]:
     return lambda rng: rng.choice(choices)
 
 
@@ -213,80 +213,82 @@ def _subset(*values: str) -> Callable[[Random], Json]:
     return lambda rng: [*rng.sample(values, rng.randint(0, len(values)))]
 
 
-COLOR = _one("red", "blue", "green")
-LABELS: Menu = {"tier": _one("front", "back"), "team": _one("shop", "mail")}
+COLOR = _choice("red", "blue", "green")
+LABELS: Menu = {"tier": _choice("front", "back"), "team": _choice("shop", "mail")}
 NOTES: Menu = {"note": COLOR, "example.org/why": COLOR}
 METADATA: Menu = {
     "labels": lambda rng: _some(rng, LABELS),
     "annotations": lambda rng: _some(rng, NOTES, share=0.6),
 }
-DATA: Menu = {"color": COLOR, "size": _one("s", "m"), "shape": _one("round", "square")}
+DATA: Menu = {"color": COLOR, "size": _choice("s", "m"), "shape": _choice("round", "square")}
 STATUS: Menu = {
-    "phase": _one("open", "shut", {"is": "odd"}),
+    "phase": _choice("open", "shut", {"is": "odd"}),
     "seen": lambda rng: rng.choice([_some(rng, SEEN), "never", None]),
     "log": _subset("a", "b"),
 }
-SEEN: Menu = {"by": COLOR, "at": _one(1, 2, True), "deep": _one({}, {"er": 1}, {"er": [1]})}
+SEEN: Menu = {"by": COLOR, "at": _choice(1, 2, True), "deep": _choice({}, {"er": 1}, {"er": [1]})}
 
 
 def _port(port: int, protocol: str) -> Menu:
     """Its number and its name belong together: a Service has no two ports of one name."""
     text: Menu = {
-        "name": _one(f"{protocol.lower()}-{port}"),
-        "port": _one(port),
-        "targetPort": _one(port, 8080, "web"),
-        "appProtocol": _one("http", "grpc"),
+        "name": _choice(f"{protocol.lower()}-{port}"),
+        "port": _choice(port),
+        "targetPort": _choice(port, 8080, "web"),
+        "appProtocol": _choice("http", "grpc"),
     }
-    return text | ({"protocol": _one(protocol)} if protocol != "TCP" else {"protocol": _one("TCP")})
+    return text | (
+        {"protocol": _choice(protocol)} if protocol != "TCP" else {"protocol": _choice("TCP")}
+    )
 
 
 SERVICE_SPEC: Menu = {
-    "selector": _one({"app": "web"}, {"app": "web", "tier": "front"}, {"app": "api"}),
-    "internalTrafficPolicy": _one("Cluster", "Local"),
-    "publishNotReadyAddresses": _one(True),
-    "externalIPs": _one(["192.0.2.1"], ["192.0.2.2", "192.0.2.1"]),
+    "selector": _choice({"app": "web"}, {"app": "web", "tier": "front"}, {"app": "api"}),
+    "internalTrafficPolicy": _choice("Cluster", "Local"),
+    "publishNotReadyAddresses": _choice(True),
+    "externalIPs": _choice(["192.0.2.1"], ["192.0.2.2", "192.0.2.1"]),
 }
 SERVICE_PORTS = _items("name port protocol", _port(80, "TCP"), _port(53, "UDP"), _port(53, "TCP"))
 
 
 def _container(name: str) -> Menu:
     return {
-        "name": _one(name),
-        "image": _one("registry.example/app:1", "registry.example/app:2"),
-        "args": _one(["a"], ["a", "b"]),
+        "name": _choice(name),
+        "image": _choice("registry.example/app:1", "registry.example/app:2"),
+        "args": _choice(["a"], ["a", "b"]),
         "env": _items(
-            "name", {"name": _one("A"), "value": COLOR}, {"name": _one("B"), "value": COLOR}
+            "name", {"name": _choice("A"), "value": COLOR}, {"name": _choice("B"), "value": COLOR}
         ),
         "ports": _items(
             "containerPort",
-            {"containerPort": _one(80), "name": _one("web")},
-            {"containerPort": _one(81), "protocol": _one("UDP", "TCP")},
+            {"containerPort": _choice(80), "name": _choice("web")},
+            {"containerPort": _choice(81), "protocol": _choice("UDP", "TCP")},
         ),
-        "resources": _one(
+        "resources": _choice(
             {"limits": {"cpu": "1"}}, {"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}}
         ),
-        "imagePullPolicy": _one("Always", "Never"),
+        "imagePullPolicy": _choice("Always", "Never"),
     }
 
 
 CONTAINERS = _items("name image", _container("app"), _container("side"))
 DEPLOYMENT_SPEC: Menu = {
-    "minReadySeconds": _one(5, 7),
-    "revisionHistoryLimit": _one(0, 3),
-    "progressDeadlineSeconds": _one(600, 700),
+    "minReadySeconds": _choice(5, 7),
+    "revisionHistoryLimit": _choice(0, 3),
+    "progressDeadlineSeconds": _choice(600, 700),
 }
 POD_SPEC: Menu = {
-    "terminationGracePeriodSeconds": _one(1, 2),
-    "nodeSelector": _one({"disk": "ssd"}),
-    "imagePullSecrets": _items("name", {"name": _one("one")}, {"name": _one("two")}),
+    "terminationGracePeriodSeconds": _choice(1, 2),
+    "nodeSelector": _choice({"disk": "ssd"}),
+    "imagePullSecrets": _items("name", {"name": _choice("one")}, {"name": _choice("two")}),
 }
 GATE_SPEC: Menu = {
-    "size": _one(1, 2, 3),
+    "size": _choice(1, 2, 3),
     "map": _items(
         "name",
-        {"name": _one("a"), "port": _one(1, 2)},
-        {"name": _one("b"), "port": _one(1, 2)},
-        {"name": _one("c"), "port": _one(3)},
+        {"name": _choice("a"), "port": _choice(1, 2)},
+        {"name": _choice("b"), "port": _choice(1, 2)},
+        {"name": _choice("c"), "port": _choice(3)},
     ),
     "set": _subset("x", "y", "z"),
     "atomic": _subset("x", "y"),

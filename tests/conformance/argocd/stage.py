@@ -190,14 +190,16 @@ async def open_stage(
     world: World, record_of: Callable[[ClusterClient], Record] | None = None
 ) -> ArgoStage:
     """A namespace in which pods can be made, and a record that begins now; a sandbox has one."""
-    stage = ArgoStage(world, f"case-{next(_numbers)}", record_of or (lambda _: _own_record(world)))
+    stage = ArgoStage(
+        world, f"case-{next(_numbers)}", record_of or (lambda _: _store_record(world))
+    )
     require_live(await stage.client.create(a_namespace(stage.namespace)))
     require_live(await stage.client.apply(an_object(ACCOUNT, "default")))
     await stage.record.mark()
     return stage
 
 
-def _own_record(world: World) -> Record:
+def _store_record(world: World) -> Record:
     assert isinstance(world, Sandbox)
     return StoreRecord(world)
 

@@ -14,7 +14,7 @@ from tests.support.deletions import (
     a_directory,
     a_hook,
     a_setting,
-    bring,
+    deploy,
     delete,
     names,
     run,
@@ -67,7 +67,7 @@ async def test_waves_are_deleted_from_the_highest_to_the_lowest_each_at_once(
     world = build_sandbox(SimulationConfig())
     waves = {"a": 1, "b": 5, "c": 7, "d": 7, "e": 4}
     chosen = a_directory(tmp_path, *(a_setting(name, wave) for name, wave in waves.items()))
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     events = await delete(world, ruled(chosen, semantics=ONCE))
 
@@ -80,7 +80,7 @@ async def test_objects_with_delete_false_and_crds_are_kept(tmp_path: Path) -> No
     world = build_sandbox(SimulationConfig())
     kept = a_setting("kept", sync_options="Delete=false")
     chosen = a_directory(tmp_path, a_setting("one"), kept, KEPT, GADGETS)
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     await delete(world, ruled(chosen, semantics=ONCE))
 
@@ -93,7 +93,7 @@ async def test_the_delete_option_of_an_object_overrides_that_of_its_unit(tmp_pat
     world = build_sandbox(SimulationConfig())
     setting = a_setting("own", sync_options="Delete=foo")
     chosen = a_directory(tmp_path, a_setting("one"), setting, options=("Delete=false",))
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     await delete(world, ruled(chosen, semantics=ONCE))
 
@@ -109,7 +109,7 @@ async def test_a_failed_pre_delete_hook_blocks_the_deletion_until_it_is_fixed(
     shop.mkdir()
     world = build_sandbox(SimulationConfig(scenario=scenario))
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     session = a_session(world)
     ending = await plan_deletion(
@@ -134,7 +134,7 @@ async def test_a_post_delete_hook_is_kept_unless_its_policy_deletes_it(
 ) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_hook("sweep", "PostDelete", policy))
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     await delete(world, ruled(chosen, semantics=ONCE))
 
@@ -168,11 +168,11 @@ async def test_child_applications_are_deleted_before_their_parent_in_reverse_wav
     target, rolling = ClusterTargets(simulation=SimulationConfig()), RolloutOptions(holder="test")
     async with open_workspace(pointed, target, user_render_settings()) as (session, result):
         prepared = await prepare_rollout(result, session, (), keep_going=False)
-        brought = await roll_out(prepared.plan_result.plan, session, rolling, _EventRecorder())
+        deployed = await roll_out(prepared.plan_result.plan, session, rolling, _EventRecorder())
         going, onlooker = await plan_deletions(session, result), _EventRecorder()
         gone = await roll_out(going.plan, session, rolling, onlooker)
 
-    assert (brought.outcome, gone.outcome) == (RolloutOutcome.PASSED, RolloutOutcome.PASSED)
+    assert (deployed.outcome, gone.outcome) == (RolloutOutcome.PASSED, RolloutOutcome.PASSED)
     order = pruned(onlooker.events)
     for first, then in (
         ("end", "blue-web"),

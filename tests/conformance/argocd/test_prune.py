@@ -36,7 +36,7 @@ def kept(*waves: int) -> list[JsonObject]:
     return [in_wave(wave, make_config_map(f"kept{wave}")) for wave in waves]
 
 
-async def bring(stage: ArgoStage, *bodies: JsonObject) -> None:
+async def deploy(stage: ArgoStage, *bodies: JsonObject) -> None:
     """Let these be in the cluster, and forget what was done for that."""
     assert (await stage.sync(*bodies, semantics=AT_ONCE)).result == "passed"
     assert stage.record is not None
@@ -54,7 +54,7 @@ async def test_objects_removed_from_git_are_deleted_before_their_wave_is_written
     each_stage: ArgoStage,
 ) -> None:
     stage = each_stage
-    await bring(stage, OLD)
+    await deploy(stage, OLD)
 
     run = await stage.sync(a_service(), prunes=True)
 
@@ -69,7 +69,7 @@ async def test_objects_removed_from_git_are_deleted_before_their_wave_is_written
 
 @case(14)
 async def test_without_pruning_a_removed_object_stays(stage: ArgoStage) -> None:
-    await bring(stage, OLD)
+    await deploy(stage, OLD)
 
     run = await stage.sync(a_service())
 
@@ -82,7 +82,7 @@ async def test_without_pruning_a_removed_object_stays(stage: ArgoStage) -> None:
 async def test_prune_false_keeps_an_object_in_every_sync(
     stage: ArgoStage, options: tuple[str, ...]
 ) -> None:
-    await bring(stage, with_options("Prune=false", OLD))
+    await deploy(stage, with_options("Prune=false", OLD))
 
     runs = [await stage.sync(a_service(), prunes=True, options=options) for _ in range(2)]
 
@@ -92,7 +92,7 @@ async def test_prune_false_keeps_an_object_in_every_sync(
 
 @case(16)
 async def test_prune_false_of_a_unit_keeps_all_its_objects(stage: ArgoStage) -> None:
-    await bring(stage, OLD)
+    await deploy(stage, OLD)
 
     run = await stage.sync(a_service(), prunes=True, options=("Prune=false",))
 
@@ -105,7 +105,7 @@ async def test_prune_false_of_a_unit_keeps_all_its_objects(stage: ArgoStage) -> 
 async def test_the_prune_option_of_an_object_overrides_that_of_its_unit(
     stage: ArgoStage, object_option: str
 ) -> None:
-    await bring(stage, with_options(object_option, OLD))
+    await deploy(stage, with_options(object_option, OLD))
 
     run = await stage.sync(prunes=True, options=("Prune=false",))
 
@@ -125,7 +125,7 @@ async def test_the_prune_option_of_an_object_overrides_that_of_its_unit(
 async def test_prune_confirm_holds_a_wave_until_the_confirmation(
     stage: ArgoStage, object_option: str, options: tuple[str, ...]
 ) -> None:
-    await bring(stage, with_options(object_option, OLD))
+    await deploy(stage, with_options(object_option, OLD))
     syncing = await stage.begin_sync(a_service(), prunes=True, options=options)
 
     waiting = await syncing.waits("Unconfirmed")
@@ -148,7 +148,7 @@ async def test_prune_confirm_holds_a_wave_until_the_confirmation(
 
 @case(17)
 async def test_prune_confirm_ends_when_the_object_is_gone(stage: ArgoStage) -> None:
-    await bring(stage, with_options("Prune=confirm", OLD))
+    await deploy(stage, with_options("Prune=confirm", OLD))
     syncing = await stage.begin_sync(a_service(), prunes=True)
     await syncing.waits("Unconfirmed")
 
@@ -161,7 +161,7 @@ async def test_prune_confirm_ends_when_the_object_is_gone(stage: ArgoStage) -> N
 @case(18)
 async def test_waves_are_pruned_from_the_last_to_the_first(each_stage: ArgoStage) -> None:
     stage = each_stage
-    await bring(stage, *things(0, 1, 2, 3, 4))
+    await deploy(stage, *things(0, 1, 2, 3, 4))
 
     run = await stage.sync(prunes=True, semantics=AT_ONCE)
 
@@ -181,7 +181,7 @@ async def test_waves_are_pruned_from_the_last_to_the_first(each_stage: ArgoStage
 async def test_pruned_objects_swap_waves_and_others_keep_theirs(
     stage: ArgoStage, stays: tuple[int, ...], goes: tuple[int, ...], waves: dict[str, int]
 ) -> None:
-    await bring(stage, *things(*goes))
+    await deploy(stage, *things(*goes))
 
     run = await stage.sync(*kept(*stays), prunes=True)
 
@@ -198,7 +198,7 @@ async def test_pruned_objects_swap_waves_and_others_keep_theirs(
 async def test_prune_last_of_a_unit_prunes_in_one_wave_after_all_others(
     stage: ArgoStage, stays: int, goes: tuple[int, ...], last: int
 ) -> None:
-    await bring(stage, *things(*goes))
+    await deploy(stage, *things(*goes))
 
     run = await stage.sync(*kept(stays), prunes=True, options=("PruneLast=true",))
 
@@ -211,7 +211,7 @@ async def test_prune_last_of_an_object_does_not_move_other_objects(
     stage: ArgoStage,
 ) -> None:
     last = things(3, options="PruneLast=true")
-    await bring(stage, *things(1, 2, 4), *last)
+    await deploy(stage, *things(1, 2, 4), *last)
 
     run = await stage.sync(*kept(0), prunes=True)
 
@@ -224,7 +224,7 @@ async def test_a_wave_is_pruned_after_the_previously_pruned_objects_are_gone(
 ) -> None:
     stage = each_stage
     first, second, third = things(1, 2, 3)
-    await bring(stage, first, held(second), third)
+    await deploy(stage, first, held(second), third)
 
     syncing = await stage.begin_sync(prunes=True)
     waiting = await syncing.waits("Deleting")
@@ -245,7 +245,7 @@ async def test_a_rejected_deletion_fails_the_sync() -> None:
         Rejection(Forbidden("not today")), FaultSelector(verbs=("delete",), name="old")
     )
     stage = await open_stage(Sandbox(faults=(refused,)))
-    await bring(stage, OLD)
+    await deploy(stage, OLD)
 
     run = await stage.sync(a_service(), prunes=True)
 

@@ -48,5 +48,5 @@ def updated(body: JsonObject) -> bool:
     """A StatefulSet whose pods are all ready and all of its newest revision."""
     expected = get_int(body, "spec", "replicas", default=1)
     status = get_mapping(body, "status")
-    is_one = get_text(status, "currentRevision") == get_text(status, "updateRevision")
-    return is_one and counts(readyReplicas=expected, updatedReplicas=expected)(body)
+    has_one_revision = get_text(status, "currentRevision") == get_text(status, "updateRevision")
+    return has_one_revision and counts(readyReplicas=expected, updatedReplicas=expected)(body)

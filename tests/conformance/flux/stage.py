@@ -128,14 +128,16 @@ async def open_flux(
     world: World, record_of: Callable[[ClusterClient], Record] | None = None
 ) -> FluxStage:
     """A namespace, and a record that begins now; a sandbox has one."""
-    stage = FluxStage(world, f"flux-{next(_numbers)}", record_of or (lambda _: _own(world)))
+    stage = FluxStage(
+        world, f"flux-{next(_numbers)}", record_of or (lambda _: _store_record(world))
+    )
     require_live(await stage.client.create(a_namespace(stage.namespace)))
     require_live(await stage.client.apply(an_object(ACCOUNT, "default")))
     await stage.record.mark()
     return stage
 
 
-def _own(world: World) -> Record:
+def _store_record(world: World) -> Record:
     assert isinstance(world, Sandbox)
     return StoreRecord(world)
 

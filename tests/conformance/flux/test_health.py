@@ -42,7 +42,7 @@ async def test_a_missing_object_of_a_health_check_is_awaited_until_the_timeout_a
         setting("one"), healthChecks=[check(flux, "ConfigMap", "late")], timeout="45s"
     )
     waits = await rolling.waits_for("late")
-    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    again = await rolling.emits(EventType.RETRY_SCHEDULED)
     await flux.client.apply(flux.here(setting("late")))
     run = await rolling.ends()
 
@@ -59,7 +59,7 @@ async def test_the_timeout_is_at_least_thirty_seconds(flux: FluxStage) -> None:
     rolling = await flux.begin_reconcile(
         healthChecks=[check(flux, "ConfigMap", "nowhere")], timeout="1s"
     )
-    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    again = await rolling.emits(EventType.RETRY_SCHEDULED)
     await rolling.stops()
 
     assert seconds(begun, again.at) == 30
@@ -71,7 +71,7 @@ async def test_a_failed_object_ends_the_wait_at_once(flux: FluxStage) -> None:
     rolling = await flux.begin_reconcile(web, wait=True, timeout="20m")
     begun = flux.world.now()
     await flux.becomes(web, stuck())
-    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    again = await rolling.emits(EventType.RETRY_SCHEDULED)
     await rolling.stops()
 
     assert "Progress deadline exceeded" in again.message
@@ -92,7 +92,7 @@ async def test_a_completed_job_is_healthy_and_a_failed_one_ends_the_wait(
 
     rolling = await flux.begin_reconcile(good, bad, wait=True)
     await flux.becomes(bad, ended("Failed"))
-    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    again = await rolling.emits(EventType.RETRY_SCHEDULED)
     await rolling.stops()
     assert "bad" in again.message
 
@@ -163,7 +163,7 @@ async def test_crds_and_classes_have_one_minute_whatever_the_timeout_is(
     begun = flux.world.now()
 
     rolling = await flux.begin_reconcile(definition, item, setting("rest"), timeout="20m")
-    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    again = await rolling.emits(EventType.RETRY_SCHEDULED)
     await rolling.stops()
 
     assert seconds(begun, again.at) == 60

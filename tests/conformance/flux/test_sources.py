@@ -203,11 +203,11 @@ def test_objects_of_a_suspended_unit_are_kept_when_it_is_deleted(
     layers.unit("other", into="default")
     layers.write_units()
     cluster = PersistentSandbox.make(tmp_path, monkeypatch)
-    brought = cluster.sync(layers.root)
+    synced = cluster.sync(layers.root)
     layers.unit("apps", into="default", suspend=True)
     layers.write_units()
 
     gone = cluster.run("delete", layers.root, "--sandbox", "--yes")
 
-    assert (brought.code, gone.code) == (0, 0), gone.stdout + gone.stderr
+    assert (synced.code, gone.code) == (0, 0), gone.stdout + gone.stderr
     assert {*cluster.all(CONFIG_MAP, "default")} & {"a", "b"} == {"a"}

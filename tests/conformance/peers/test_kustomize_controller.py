@@ -14,7 +14,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.conformance.peers.flux import HOME, artifacts, controller, kustomizations
-from tests.support.controller_transcript import TRANSCRIPT, said_of
+from tests.support.controller_transcript import TRANSCRIPT, status_fields
 from tests.support.dialect_kinds import serve
 from tests.support.flux_layers import sops_age, three_layers
 from tests.support.kubectl import kubectl
@@ -51,14 +51,14 @@ async def test_flux_and_tidegate_alternate_without_changes_to_each_others_object
     first = commit(repository.root)
     ran = await fleet.run("sync", "--yes")
     assert ran.code == 0, ran.stdout + ran.stderr
-    ours = {name: said_of(item) for name, item in by_name(plane).items()}
+    ours = {name: status_fields(item) for name, item in by_name(plane).items()}
 
     async with artifacts(plane) as store, controller(plane, tmp_path) as peer:
         revision = store.offer(repository.root, first)
         await peer.reconcile("1", revision)
 
         assert peer.writes() == [], "it finds nothing to change"
-        theirs = {name: said_of(item) for name, item in by_name(plane).items()}
+        theirs = {name: status_fields(item) for name, item in by_name(plane).items()}
         assert theirs == ours
 
         repository.drop("web/old.yaml")

@@ -142,8 +142,10 @@ async def test_expected_findings_are_reported(
 
     _, answer = await checkout.units(tidegate, "--objects")
 
-    untold = [item for item in target if not any(tells(x, item, checkout) for x in answer.findings)]
-    assert "\n".join(map(str, untold)) == ""
+    unreported = [
+        item for item in target if not any(reports(x, item, checkout) for x in answer.findings)
+    ]
+    assert "\n".join(map(str, unreported)) == ""
     if not target:
         assert [finding for finding in answer.findings if finding.severity == "error"] == []
 
@@ -220,7 +222,7 @@ def lead_to(unit: ShownUnit, expected: list[str]) -> bool:
     return given in (shown, [path for path in expected if path])
 
 
-def tells(result: ShownFinding, expected: ExpectedFinding, checkout: Checkout) -> bool:
+def reports(result: ShownFinding, expected: ExpectedFinding, checkout: Checkout) -> bool:
     says = [expected.says] if isinstance(expected.says, str) else expected.says
     places = [expected.place] if isinstance(expected.place, str) else expected.place
     text = f"{result.code} {result.message}".lower()

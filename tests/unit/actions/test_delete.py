@@ -16,7 +16,7 @@ from tests.support.deletions import (
     a_directory,
     a_hook,
     a_setting,
-    bring,
+    deploy,
     delete,
     deletion_of,
     names,
@@ -50,7 +50,7 @@ FIRST = Path(__file__).parents[3] / "examples" / "first"
 async def test_created_objects_are_deleted_in_reverse_order_and_nothing_is_left() -> None:
     world = build_sandbox(SimulationConfig())
     chosen = unit_for_path(str(FIRST), namespace="default")
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     events = await delete(world, chosen)
 
@@ -65,7 +65,7 @@ async def test_created_objects_are_deleted_in_reverse_order_and_nothing_is_left(
 async def test_a_wave_goes_when_the_one_before_is_gone(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("early", -1), a_setting("late", 5))
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     events = await delete(world, chosen)
 
@@ -78,7 +78,7 @@ async def test_a_wave_goes_when_the_one_before_is_gone(tmp_path: Path) -> None:
 async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     before = await remembered_of(world, chosen)
 
     await delete(world, chosen)
@@ -98,7 +98,7 @@ async def test_delete_hooks_run_before_and_after(tmp_path: Path) -> None:
         a_hook("goodbye", "PreDelete"),
         a_hook("sweep", "PostDelete", "HookSucceeded"),
     )
-    await bring(world, chosen)
+    await deploy(world, chosen)
     created = await names(world, JOB)
 
     events = await delete(world, chosen)
@@ -112,7 +112,7 @@ async def test_delete_hooks_run_before_and_after(tmp_path: Path) -> None:
 async def test_hooks_of_earlier_syncs_go_as_well(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_hook("check", "PostSync"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     created = await names(world, JOB)
 
     await delete(world, chosen)
@@ -124,7 +124,7 @@ async def test_hooks_of_earlier_syncs_go_as_well(tmp_path: Path) -> None:
 async def test_what_left_the_directory_goes_as_well(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_setting("two"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     (tmp_path / "1.yaml").unlink()
 
     await delete(world, chosen)
@@ -136,7 +136,7 @@ async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     kept = a_setting("kept", sync_options="Delete=false")
     chosen = a_directory(tmp_path, a_setting("one"), kept)
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     deletion = await deletion_of(chosen, world)
     await delete(world, chosen)
@@ -155,7 +155,7 @@ async def test_an_object_that_needs_a_confirmation_is_deleted_only_with_it(
     world = build_sandbox(SimulationConfig())
     asks = a_setting("precious", sync_options="Delete=confirm")
     chosen = a_directory(tmp_path, a_setting("one"), asks)
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     await delete(world, chosen, confirmed=confirmed)
 
@@ -168,8 +168,8 @@ async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> Non
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
     other = unit_for_path(str(tmp_path), name="other", namespace="default")
-    await bring(world, chosen)
-    await bring(world, other)
+    await deploy(world, chosen)
+    await deploy(world, other)
 
     deletion = await deletion_of(chosen, world)
 
@@ -182,7 +182,7 @@ async def test_the_record_of_a_held_unit_stays_while_its_holder_is_alive(
 ) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     (record,) = (await remembered_of(world, chosen)).secrets
     await hold(world, record, "another")
     if is_alive:
@@ -215,7 +215,7 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     held = a_setting("held", 1).replace('"name"', '"finalizers":["example.com/held"],"name"')
     chosen = a_directory(tmp_path, a_setting("early"), held, a_setting("late", 2))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     session = a_session(world)
     plan = (await plan_deletion(await make_unit_manifests(chosen, session), session)).plan
     stopped = build_driver(plan, session, RolloutOptions(holder="stopped"), lambda _: None)
@@ -239,7 +239,7 @@ async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
     a_directory(tmp_path, a_setting("one"))
     policy = Policy(create_namespace=True)
     chosen = unit_for_path(str(tmp_path), policy, name="shop", namespace="web")
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     await delete(world, chosen)
 
@@ -250,10 +250,10 @@ async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
 async def test_a_sync_of_a_part_forgets_nothing_of_the_rest(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_setting("two"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     (tmp_path / "0.yaml").write_text(a_setting("one", 3))
 
-    await bring(world, chosen, ":ConfigMap:one")
+    await deploy(world, chosen, ":ConfigMap:one")
 
     deletion = await deletion_of(chosen, world)
     assert [ref.name for ref in deletion.deleted] == ["one", "two"]

@@ -13,7 +13,7 @@ from tests.support.deletions import (
     a_directory,
     a_hook,
     a_setting,
-    bring,
+    deploy,
     delete,
     deletion_of,
     names,
@@ -88,7 +88,7 @@ async def test_what_ran_before_does_not_run_again_when_a_deletion_goes_on(
     world = build_sandbox(SimulationConfig())
     farewell = a_hook(hook, "PreDelete")
     chosen = a_directory(shop, a_setting("low", -3), a_setting("a"), a_setting("b", 7), farewell)
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     begun = await stopped_at(world, chosen, passes(step))
     resumed = await delete(world, chosen)
@@ -101,7 +101,7 @@ async def test_what_ran_before_does_not_run_again_when_a_deletion_goes_on(
 async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     await stopped_at(world, chosen, passes("predelete"))
     fix(shop / "1.yaml")
 
@@ -113,7 +113,7 @@ async def test_the_last_hooks_run_when_a_deletion_is_resumed(
 ) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(shop, a_setting("one"), a_hook("sweep", "PostDelete"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     await stopped_at(world, chosen, passes("delete/0"))
 
     deletion = await deletion_of(chosen, world)
@@ -129,7 +129,7 @@ async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> Non
     assert isinstance(world, Sandbox)
     hooks = a_hook("goodbye", "PreDelete"), a_hook("sweep", "PostDelete")
     chosen = a_directory(shop, a_setting("one"), *hooks)
-    await bring(world, chosen)
+    await deploy(world, chosen)
     await delete(world, chosen)
     store = world.clusters[""].server.store
     before = store.version
@@ -145,7 +145,7 @@ async def test_what_is_gone_by_its_turn_takes_no_lease_and_no_write(shop: Path) 
     world = build_sandbox(SimulationConfig())
     assert isinstance(world, Sandbox)
     chosen = a_directory(shop, a_setting("one"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     deletion = await deletion_of(chosen, world)
     await delete(world, chosen)
     store = world.clusters[""].server.store
@@ -162,7 +162,7 @@ async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
 ) -> None:
     world = a_failing(shop.parent)
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     tries = [await run(world, (await deletion_of(chosen, world)).plan) for _ in range(2)]
     kept = await names(world, SETTINGS)
@@ -178,9 +178,9 @@ async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
 async def test_hooks_whose_names_were_made_for_earlier_syncs_go_as_well(shop: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(shop, a_setting("one"), a_hook("check-", "PostSync"))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     (shop / "0.yaml").write_text(a_setting("one", 1))
-    await bring(world, chosen)
+    await deploy(world, chosen)
     created = await names(world, JOB)
 
     await delete(world, chosen)

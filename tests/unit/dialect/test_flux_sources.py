@@ -208,7 +208,7 @@ def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
         HelmRepository_shop=ChartSource("https://c", ""),
         GitRepository_tree=GitSource("https://g"),
         HelmChart_web=SourceObject("HelmRepository", "ns", "shop", "web", "1.x"),
-        HelmChart_own=SourceObject("GitRepository", "ns", "tree", "charts/web"),
+        HelmChart_vendored=SourceObject("GitRepository", "ns", "tree", "charts/web"),
         HelmChart_lost=SourceObject("GitRepository", "ns", "gone", "x"),
     )
     web, unit_resource, lost = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.builders import make_deployment, make_manifest
 from tests.support.decision_run import DecisionRun
-from tests.support.nested_units import bring, joined, plan_of, setting
+from tests.support.nested_units import child_unit, joined, plan_of, setting
 from tests.support.ordered_manifests import a_thing
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.manifest import Manifest, Phase
@@ -32,7 +32,7 @@ def ends(play: DecisionRun) -> dict[str, str]:
 
 
 def test_by_argo_cd_waves_of_children_begin_two_seconds_apart_and_are_not_waited_for() -> None:
-    unit_resource = (setting("start"), bring("a"), bring("b", 1), setting("end", 2))
+    unit_resource = (setting("start"), child_unit("a"), child_unit("b", 1), setting("end", 2))
     plan = plan_of(
         joined("root", *unit_resource, policy=BY_ARGO),
         joined("a", web("a0"), setting("a1", 1), parent="root", policy=BY_ARGO),
@@ -51,7 +51,7 @@ def test_by_argo_cd_waves_of_children_begin_two_seconds_apart_and_are_not_waited
 
 def test_by_flux_a_child_begins_at_once_and_who_depends_looks_every_thirty_seconds() -> None:
     plan = plan_of(
-        joined("root", bring("a"), bring("b"), policy=BY_FLUX),
+        joined("root", child_unit("a"), child_unit("b"), policy=BY_FLUX),
         joined("a", web("a0"), parent="root", policy=BY_FLUX),
         joined("b", parent="root", after=("a",), policy=BY_FLUX),
     )
@@ -68,7 +68,7 @@ def test_by_flux_a_child_begins_at_once_and_who_depends_looks_every_thirty_secon
 def test_by_flux_a_unit_is_first_reconciled_when_its_parent_has_created_it() -> None:
     ground = a_thing("Namespace", "shop")
     plan = plan_of(
-        joined("root", ground, bring("a"), bring("b"), policy=BY_FLUX),
+        joined("root", ground, child_unit("a"), child_unit("b"), policy=BY_FLUX),
         joined("a", web("a0"), parent="root", policy=BY_FLUX),
         joined("b", parent="root", after=("a",), policy=BY_FLUX),
     )
@@ -85,7 +85,7 @@ def test_by_flux_a_unit_is_first_reconciled_when_its_parent_has_created_it() -> 
 
 def test_a_unit_for_failures_is_left_out_where_nothing_fails() -> None:
     plan = plan_of(
-        joined("root", setting("own"), bring("help", phase=Phase.SYNC_FAIL)),
+        joined("root", setting("own"), child_unit("help", phase=Phase.SYNC_FAIL)),
         joined("help", parent="root"),
     )
 
@@ -99,7 +99,7 @@ def test_a_unit_for_failures_is_left_out_where_nothing_fails() -> None:
 
 def test_a_unit_for_failures_runs_where_something_fails() -> None:
     plan = plan_of(
-        joined("root", web("own"), bring("help", phase=Phase.SYNC_FAIL)),
+        joined("root", web("own"), child_unit("help", phase=Phase.SYNC_FAIL)),
         joined("help", parent="root"),
     )
     play = DecisionRun(plan, TIDEGATE)
@@ -112,7 +112,9 @@ def test_a_unit_for_failures_runs_where_something_fails() -> None:
 
 def test_what_starts_over_does_not_let_a_child_begin_too_early() -> None:
     plan = plan_of(
-        joined("root", web("own"), bring("a"), bring("b"), setting("bad", 1), policy=BY_ARGO),
+        joined(
+            "root", web("own"), child_unit("a"), child_unit("b"), setting("bad", 1), policy=BY_ARGO
+        ),
         joined("a", web("a0"), setting("a1", 1), parent="root", policy=BY_ARGO),
         joined("b", parent="root", after=("a",), policy=BY_ARGO),
     )
@@ -126,7 +128,7 @@ def test_what_starts_over_does_not_let_a_child_begin_too_early() -> None:
 
 
 def test_a_failing_child_holds_the_waves_after_its_own_and_nothing_else() -> None:
-    unit_resource = (bring("a"), bring("b"), setting("end", 1))
+    unit_resource = (child_unit("a"), child_unit("b"), setting("end", 1))
     plan = plan_of(
         joined("root", *unit_resource),
         joined("a", web("a0"), parent="root"),
@@ -144,7 +146,7 @@ def test_a_failing_child_holds_the_waves_after_its_own_and_nothing_else() -> Non
 def test_a_newer_plan_keeps_the_children_that_are_done() -> None:
     def plan(*more: Manifest) -> Plan:
         return plan_of(
-            joined("root", bring("a"), bring("b", 1)),
+            joined("root", child_unit("a"), child_unit("b", 1)),
             joined("a", parent="root"),
             joined("b", web("b0"), *more, parent="root"),
         )

@@ -17,10 +17,10 @@ LATE = NoResponse(
 
 
 def asks(times: int) -> Procedure[list[Outcome]]:
-    heard: list[Outcome] = []
+    outcomes: list[Outcome] = []
     for _ in range(times):
-        heard += yield (ASK,)
-    return heard
+        outcomes += yield (ASK,)
+    return outcomes
 
 
 def pauses(until: int) -> Procedure[list[Outcome]]:
@@ -50,14 +50,14 @@ def test_pauses_end_one_after_another() -> None:
 
 
 def test_a_write_that_was_late_goes_again_if_its_moment_has_moved() -> None:
-    world, heard = ScriptedWorld(), list[list[Outcome]]()
+    world, outcomes = ScriptedWorld(), list[list[Outcome]]()
     moments = iter([world.now(), Ms(world.now() + 1), Ms(world.now() + 1), world.now()])
     errands = ProcedureRunner(Dispatcher(world).client(), write_deadline=lambda _: next(moments))
 
-    errands.run(asks(1), heard.append)
+    errands.run(asks(1), outcomes.append)
     errands.deliver(world.sent[0].request_id, LATE)
     again = [call.deadline for call in world.sent]
     errands.deliver(world.sent[1].request_id, LATE)
 
     assert again == [world.now(), world.now() + 1]
-    assert heard == [[LATE]]
+    assert outcomes == [[LATE]]

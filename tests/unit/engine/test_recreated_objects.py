@@ -44,8 +44,8 @@ class RecreatedStep:
     def state(self) -> StepState:
         return self.rollout.steps[self.name].state
 
-    def receive(self, heard: Input) -> tuple[Command, ...]:
-        return tuple(decide(self.rollout, heard, Ms(0)).commands)
+    def receive(self, message: Input) -> tuple[Command, ...]:
+        return tuple(decide(self.rollout, message, Ms(0)).commands)
 
     def wrote(self, outcome: WrittenObject | None) -> tuple[Command, ...]:
         return self.receive(WriteFinished(self.name, self.object_ref, outcome))

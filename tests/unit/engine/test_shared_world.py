@@ -51,36 +51,36 @@ def the_map(name: str) -> Get:
     return Get(Ref(Kind("", "v1", "ConfigMap"), "default", name))
 
 
-async def tell_all() -> list[object]:
+async def collect_all() -> list[object]:
     """What two rollouts and a caller that polls get, in order."""
-    world, heard = a_world(), list[object]()
+    world, received = a_world(), list[object]()
 
     async def keep_asking() -> None:
-        while not isinstance(heard[-1], Success):
-            heard.extend(await send_requests(world, the_map("blue-last")))
+        while not isinstance(received[-1], Success):
+            received.extend(await send_requests(world, the_map("blue-last")))
 
-    heard.append(world.now())
+    received.append(world.now())
     async with asyncio.TaskGroup() as group:
         for name in ("green", "blue"):
-            group.create_task(drive(a_rollout(world, name, heard.append)))
+            group.create_task(drive(a_rollout(world, name, received.append)))
         group.create_task(keep_asking())
-    return heard
+    return received
 
 
-def ends(heard: list[object]) -> list[str]:
-    events = [item for item in heard if isinstance(item, Event)]
+def ends(received: list[object]) -> list[str]:
+    events = [item for item in received if isinstance(item, Event)]
     return [event.reason for event in events if event.type is EventType.ROLLOUT_FINISHED]
 
 
 async def test_two_rollouts_and_a_question_go_on_side_by_side() -> None:
-    heard = await tell_all()
+    received = await collect_all()
 
-    assert ends(heard) == ["passed", "passed"]
-    assert any(isinstance(item, NotFound) for item in heard)
+    assert ends(received) == ["passed", "passed"]
+    assert any(isinstance(item, NotFound) for item in received)
 
 
 async def test_the_same_happens_in_the_same_order_each_time() -> None:
-    assert await tell_all() == await tell_all()
+    assert await collect_all() == await collect_all()
 
 
 async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_moment() -> None:
@@ -111,12 +111,12 @@ async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_mome
 
 
 async def test_who_stops_one_rollout_does_not_stop_the_other() -> None:
-    world, heard = a_world(), list[object]()
-    stopped = a_rollout(world, "green", heard.append)
+    world, received = a_world(), list[object]()
+    stopped = a_rollout(world, "green", received.append)
 
     async with asyncio.TaskGroup() as group:
         item = group.create_task(drive(stopped))
-        other = group.create_task(drive(a_rollout(world, "blue", heard.append)))
+        other = group.create_task(drive(a_rollout(world, "blue", received.append)))
         asyncio.get_running_loop().call_soon(stopped.stop, "enough")
 
     assert item.result() == "stopped"
@@ -124,14 +124,14 @@ async def test_who_stops_one_rollout_does_not_stop_the_other() -> None:
 
 
 async def test_a_rollout_whose_time_is_up_leaves_the_other_its_time() -> None:
-    world, heard = a_world(), list[object]()
+    world, received = a_world(), list[object]()
     begun = world.now()
 
     async with asyncio.TaskGroup() as group:
         hasty = group.create_task(
-            drive(a_rollout(world, "green", heard.append), until=Ms(begun + 5))
+            drive(a_rollout(world, "green", received.append), until=Ms(begun + 5))
         )
-        other = group.create_task(drive(a_rollout(world, "blue", heard.append)))
+        other = group.create_task(drive(a_rollout(world, "blue", received.append)))
 
     assert hasty.result() == "stopped"
     assert other.result() == "passed"

@@ -68,9 +68,9 @@ HEAD = re.compile(r"[^.\[]+(\[[^\]]*\])?")
 
 def with_value(body: dict[str, Json], place: str, value: Json) -> dict[str, Json]:
     """The body with this value at a place such as `status.conditions[type=Ready].reason`."""
-    found_head = HEAD.match(place)
-    assert found_head is not None
-    head, rest = found_head.group(), place[found_head.end() + 1 :]
+    head_match = HEAD.match(place)
+    assert head_match is not None
+    head, rest = head_match.group(), place[head_match.end() + 1 :]
     name, sign, which = head.partition("[")
     if not sign:
         inner = with_value(get_mapping(body, name), rest, value) if rest else value

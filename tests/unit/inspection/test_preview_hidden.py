@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tests.support.deletions import SETTINGS, bring
+from tests.support.deletions import SETTINGS, deploy
 from tests.support.sessions import a_session
 from tests.support.sops_program import AgeKey, encrypt
 from tests.support.unit_trees import make_unit_tree
@@ -31,7 +31,7 @@ async def test_of_a_decrypted_field_only_that_it_differs_is_shown(tmp_path: Path
     file.parent.mkdir()
     file.write_text(CONFIG.format("blue"))
     unit = unit_for_path(str(file.parent), name="shop")
-    await bring(world, unit)
+    await deploy(world, unit)
     sealed = encrypt(file, CONFIG.format("kea"), key, "--encrypted-regex", "^motto$")
     file.write_bytes(sealed)
     session = a_session(world)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.support.deletions import SETTINGS, a_directory, a_setting, bring, preview_of
+from tests.support.deletions import SETTINGS, a_directory, a_setting, deploy, preview_of
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import ClusterRef, Ref
 from tidegate.model.plans.change import DiffAction
@@ -31,7 +31,7 @@ async def add(world: World, manager: str) -> None:
 async def test_only_what_people_have_added_since_is_to_be_replaced(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), options=("Replace=true",))
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     await add(world, "some-controller")
     kept = (await preview_of(chosen, world)).differences[ClusterRef("", ONE)]

@@ -24,7 +24,7 @@ SERVER = issue("server", AUTHORITY)
 
 
 @contextmanager
-def silent_server(folder: Path, heard: threading.Event) -> Iterator[int]:
+def silent_server(folder: Path, connected: threading.Event) -> Iterator[int]:
     """Accepts a connection, reads a request, and never answers or closes."""
     (folder / "server.pem").write_bytes(SERVER.certificate + SERVER.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -36,7 +36,7 @@ def silent_server(folder: Path, heard: threading.Event) -> Iterator[int]:
             accepted, _ = listening.accept()
             with context.wrap_socket(accepted, server_side=True) as talking:
                 talking.recv(1)
-                heard.set()
+                connected.set()
                 done.wait()
 
         server = threading.Thread(target=serve)
@@ -48,7 +48,7 @@ def silent_server(folder: Path, heard: threading.Event) -> Iterator[int]:
             server.join()
 
 
-async def give_up(port: int, heard: threading.Event) -> None:
+async def give_up(port: int, connected: threading.Event) -> None:
     target = KubeTarget(
         name="here",
         server=f"https://localhost:{port}",
@@ -61,16 +61,16 @@ async def give_up(port: int, heard: threading.Event) -> None:
     )
     async with Transport(target) as transport, asyncio.TaskGroup() as group:
         call = group.create_task(transport.send(HttpRequest("GET", "/version"), InFlightRequest()))
-        await asyncio.to_thread(heard.wait)
+        await asyncio.to_thread(connected.wait)
         call.cancel()
 
 
 def test_a_call_that_was_given_up_leaves_no_connection_behind(tmp_path: Path) -> None:
-    heard = threading.Event()
-    with silent_server(tmp_path, heard) as port, warnings.catch_warnings(record=True) as left:
+    connected = threading.Event()
+    with silent_server(tmp_path, connected) as port, warnings.catch_warnings(record=True) as left:
         warnings.simplefilter("always", ResourceWarning)
 
-        asyncio.run(give_up(port, heard))
+        asyncio.run(give_up(port, connected))
 
         gc.collect()
     assert [str(item.message) for item in left] == []

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from tests.support.builders import make_unit_id
-from tests.support.nested_units import before, bring, joined, plan_of, setting
+from tests.support.nested_units import before, child_unit, joined, plan_of, setting
 from tests.support.ordered_manifests import a_thing
 from tests.support.plan_key import KEY
 from tidegate.model.k8s.objects import Kind, Ref
@@ -29,8 +29,8 @@ def a_root(policy: Policy = Policy(), *, served: bool = False) -> Plan:  # noqa:
     """Wave 0 has an object and a child, wave 1 a child alone, wave 2 an object."""
     unit_resource = (
         setting("start"),
-        bring("data", served=served),
-        bring("web", 1, served=served),
+        child_unit("data", served=served),
+        child_unit("web", 1, served=served),
         setting("end", 2),
     )
     return plan_of(
@@ -67,7 +67,7 @@ def test_by_flux_who_depends_on_a_parent_waits_for_the_children_that_gate_it(
     refs = tuple(Ref(kind, "argocd", item) for item in listed)
     policy = structs.replace(BY_FLUX, gates=gates, gating_refs=refs)
     plan = plan_of(
-        joined("root", bring("web"), policy=policy),
+        joined("root", child_unit("web"), policy=policy),
         joined("web", parent="root", policy=BY_FLUX),
         joined("after", after=("root",), policy=BY_FLUX),
     )
@@ -76,7 +76,7 @@ def test_by_flux_who_depends_on_a_parent_waits_for_the_children_that_gate_it(
 
 
 def test_a_unit_stands_on_the_namespaces_and_definitions_of_its_own_wave() -> None:
-    unit_resource = (a_thing("Namespace", "shop"), setting("beside"), bring("web"))
+    unit_resource = (a_thing("Namespace", "shop"), setting("beside"), child_unit("web"))
     plan = plan_of(joined("root", *unit_resource), joined("web", parent="root"))
 
     assert before(plan, "web") == {"shop"}
@@ -89,7 +89,7 @@ def test_hooks_of_a_parent_come_before_and_after_its_children() -> None:
         for name, phase in (("pre", Phase.PRE_SYNC), ("post", Phase.POST_SYNC))
     ]
     rescue = setting("rescue", phase=Phase.SYNC_FAIL)
-    plan = plan_of(joined("root", *hooks, rescue, bring("web")), joined("web", parent="root"))
+    plan = plan_of(joined("root", *hooks, rescue, child_unit("web")), joined("web", parent="root"))
 
     assert before(plan, "web") == {"pre"}
     assert before(plan, "post") == {"pre", "web"}
@@ -99,7 +99,7 @@ def test_hooks_of_a_parent_come_before_and_after_its_children() -> None:
 
 
 def test_a_unit_that_is_a_hook_of_two_phases_begins_with_the_first() -> None:
-    twice = (bring("web", phase=Phase.PRE_SYNC), bring("web", phase=Phase.POST_SYNC))
+    twice = (child_unit("web", phase=Phase.PRE_SYNC), child_unit("web", phase=Phase.POST_SYNC))
     plan = plan_of(joined("root", *twice, setting("own")), joined("web", parent="root"))
 
     assert before(plan, "own") == {"web"}
@@ -107,7 +107,7 @@ def test_a_unit_that_is_a_hook_of_two_phases_begins_with_the_first() -> None:
 
 def test_children_of_one_wave_may_depend_on_each_other() -> None:
     plan = plan_of(
-        joined("root", bring("a"), bring("b"), bring("c"), setting("end", 1)),
+        joined("root", child_unit("a"), child_unit("b"), child_unit("c"), setting("end", 1)),
         joined("a", parent="root", after=("b",)),
         joined("b", parent="root", after=("c",)),
         joined("c", parent="root"),
@@ -119,9 +119,9 @@ def test_children_of_one_wave_may_depend_on_each_other() -> None:
 
 def test_a_child_that_depends_on_its_parent_is_not_waited_for_by_it() -> None:
     plan = plan_of(
-        joined("root", setting("own"), bring("a"), bring("b"), bring("c")),
+        joined("root", setting("own"), child_unit("a"), child_unit("b"), child_unit("c")),
         joined("a", parent="root", after=("root",)),
-        joined("b", bring("b1"), parent="root"),
+        joined("b", child_unit("b1"), parent="root"),
         joined("b1", parent="b", after=("a",)),
         joined("c", parent="root"),
     )
@@ -179,7 +179,7 @@ def test_what_a_child_prunes_is_waited_for_by_its_parent() -> None:
 def test_what_a_parent_by_flux_prunes_goes_before_its_children_are_waited_for() -> None:
     policy = structs.replace(BY_FLUX, gates=GateScope.ALL)
     plan = plan_of(
-        joined("root", bring("web"), policy=policy),
+        joined("root", child_unit("web"), policy=policy),
         joined("web", parent="root", policy=policy),
         joined("after", after=("root",), policy=policy),
     )
@@ -200,7 +200,7 @@ def test_a_plan_with_joints_is_the_same_when_it_is_read_again() -> None:
 def test_edges_grow_with_children_and_not_with_their_pairs(waves: int) -> None:
     def edges(count: int) -> int:
         names = [f"c{number}" for number in range(count)]
-        own_items = [bring(name, number % waves) for number, name in enumerate(names)]
+        own_items = [child_unit(name, number % waves) for number, name in enumerate(names)]
         children = [joined(name, parent="root") for name in names]
         return len(plan_of(joined("root", *own_items, setting("end", 9)), *children).edges)
 
@@ -211,7 +211,7 @@ def test_ten_times_as_many_children_cost_ten_times_as_much() -> None:
     def calls(count: int) -> int:
         profile = Profile()
         names = [f"c{number}" for number in range(count)]
-        own_items = [bring(name, number % 2) for number, name in enumerate(names)]
+        own_items = [child_unit(name, number % 2) for number, name in enumerate(names)]
         children = [joined(name, parent="root") for name in names]
         profile.enable()
         plan = plan_of(joined("root", *own_items, setting("end", 9)), *children)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.deletions import SETTINGS, a_setting, bring, names, run
+from tests.support.deletions import SETTINGS, a_setting, deploy, names, run
 from tests.support.sessions import a_session
 from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
@@ -37,7 +37,7 @@ async def test_overlays_of_one_name_leave_each_other_alone(tmp_path: Path) -> No
     root, world = a_repository(tmp_path), build_sandbox(SimulationConfig())
 
     for app in ("web", "api", "web"):
-        await bring(world, a_unit(root, app))
+        await deploy(world, a_unit(root, app))
 
     assert await names(world, SETTINGS) == ["api", "web"]
 
@@ -46,7 +46,7 @@ async def test_a_name_that_another_directory_has_is_refused_before_the_first_wri
     tmp_path: Path,
 ) -> None:
     root, world = a_repository(tmp_path), build_sandbox(SimulationConfig())
-    await bring(world, a_unit(root, "web", name="shop"))
+    await deploy(world, a_unit(root, "web", name="shop"))
 
     session = a_session(world)
     family = await make_unit_tree(a_unit(root, "api", name="shop"), session)
@@ -62,10 +62,10 @@ async def test_a_name_that_another_directory_has_is_refused_before_the_first_wri
 
 async def test_a_directory_that_has_moved_keeps_its_name_and_its_objects(tmp_path: Path) -> None:
     root, world = a_repository(tmp_path), build_sandbox(SimulationConfig())
-    await bring(world, a_unit(root, "web", name="shop"))
+    await deploy(world, a_unit(root, "web", name="shop"))
 
     moved = Policy(prune=True, adopt_name=True)
-    await bring(world, a_unit(root, "api", moved, name="shop"))
-    await bring(world, a_unit(root, "api", name="shop"))
+    await deploy(world, a_unit(root, "api", moved, name="shop"))
+    await deploy(world, a_unit(root, "api", name="shop"))
 
     assert await names(world, SETTINGS) == ["api"]

@@ -12,7 +12,7 @@ from tests.support.deletions import (
     a_directory,
     a_hook,
     a_setting,
-    bring,
+    deploy,
     names,
     remembered_of,
     run,
@@ -79,7 +79,7 @@ async def synced_world(
 ) -> World:
     """A cluster with a unit of which something has just left its directory."""
     world = build_sandbox(SimulationConfig())
-    await bring(world, a_directory(folder, a_setting("stays"), *more, leaving, options=options))
+    await deploy(world, a_directory(folder, a_setting("stays"), *more, leaving, options=options))
     (folder / f"{1 + len(more)}.yaml").unlink()
     return world
 
@@ -177,11 +177,11 @@ async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
 ) -> None:
     world = build_sandbox(SimulationConfig())
     gadget = "apiVersion: example.org/v1beta1\nkind: Gadget\nmetadata: {name: old}\n"
-    await bring(world, a_directory(tmp_path, GADGETS % "true", gadget))
+    await deploy(world, a_directory(tmp_path, GADGETS % "true", gadget))
     (tmp_path / "1.yaml").unlink()
     options = ("PrunePropagationPolicy=background",)
     chosen = a_directory(tmp_path, GADGETS % "false", options=options)
-    await bring(world, chosen)
+    await deploy(world, chosen)
 
     events = await prune(world, chosen)
 

@@ -24,7 +24,7 @@ def write_chart(place: Path, name: str, version: str, more: str = "") -> Path:
     return place
 
 
-def found_in(root: Path) -> list[tuple[str, str, str]]:
+def charts_below(root: Path) -> list[tuple[str, str, str]]:
     return [
         (chart.name, chart.version, chart.path.relative_to(root).as_posix())
         for chart in charts_of(root).charts
@@ -42,7 +42,7 @@ def test_every_chart_of_a_tree_is_found(tmp_path: Path) -> None:
     (web / "charts" / "cert-manager-v1.14.0-rc.1.tgz").touch()
     (tmp_path / "app-2-1.0.0.tgz").touch()
 
-    assert found_in(tmp_path) == [
+    assert charts_below(tmp_path) == [
         ("app-2", "1.0.0", "app-2-1.0.0.tgz"),
         ("cert-manager", "v1.14.0-rc.1", "apps/web/charts/cert-manager-v1.14.0-rc.1.tgz"),
         ("redis", "17.0.1", "apps/web/charts/redis"),
@@ -65,7 +65,7 @@ def test_what_cannot_be_read_is_no_chart(tmp_path: Path, text: str) -> None:
     (tmp_path / "Chart.yaml").write_text(text)
     (tmp_path / "notes-final.tgz").touch()
 
-    assert found_in(tmp_path) == []
+    assert charts_below(tmp_path) == []
 
 
 def test_a_link_out_of_the_tree_is_not_followed(tmp_path: Path) -> None:
@@ -73,14 +73,14 @@ def test_a_link_out_of_the_tree_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "Chart.yaml").symlink_to(outside / "Chart.yaml")
 
-    assert found_in(tmp_path / "tree") == []
+    assert charts_below(tmp_path / "tree") == []
 
 
 def test_a_chart_around_its_namesake_is_not_confused_with_it(tmp_path: Path) -> None:
     needs = f"dependencies: [{{name: redis, version: 17.0.1, repository: '{CHARTS}'}}]\n"
     write_chart(tmp_path / "redis", "redis", "17.0.1", needs)
 
-    assert found_in(tmp_path) == []
+    assert charts_below(tmp_path) == []
 
 
 @pytest.mark.parametrize(

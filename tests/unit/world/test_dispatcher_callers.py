@@ -63,11 +63,11 @@ async def test_a_fact_goes_to_whoever_asked() -> None:
     first, second = item.submit(GET), other.submit(GET)
     world.deliver(Response(second, Success()), Response(first, Success(a_live())))
 
-    heard = await item.wait(None)
+    messages = await item.wait(None)
     elsewhere = await other.wait(None)
 
     assert first != second
-    assert heard == (Response(first, Success(a_live())),)
+    assert messages == (Response(first, Success(a_live())),)
     assert elsewhere == (Response(second, Success()),)
 
 

@@ -33,23 +33,23 @@ PLAIN: JsonObject = {
 def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, Answer]]:
     """Each unit after the one that brings it, with what is in the cluster by then."""
     clusters: dict[str, Cluster] = {}
-    brought: dict[tuple[str, str], list[JsonObject]] = {}
+    rendered: dict[tuple[str, str], list[JsonObject]] = {}
     for unit in expected(shape).units:
         cluster = clusters.setdefault(unit.of, {identity(KEY): KEY})
         if unit.parent is None:
             # Somebody applies the file by hand, and all that is in it.
-            brought[unit.of, ""] = _in_file(shape, (unit.place or "").split(":")[0])
-            cluster |= {identity(item): item for item in brought[unit.of, ""]}
-        body = _own_object(unit, brought[unit.of, unit.parent or ""])
+            rendered[unit.of, ""] = _in_file(shape, (unit.place or "").split(":")[0])
+            cluster |= {identity(item): item for item in rendered[unit.of, ""]}
+        body = _unit_resource(unit, rendered[unit.of, unit.parent or ""])
         answer = oracles[str(body["kind"])].ask(shape, body, list(cluster.values()))
         if body["kind"] == "Application":
             answer = Answer(_applied(answer.objects, unit.namespace), answer.error)
-        brought[unit.of, unit.id] = [
+        rendered[unit.of, unit.id] = [
             each
             for item in answer.objects
             for each in (_as_stored(item), *_generated(shape, item, oracles))
         ]
-        cluster |= {identity(item): item for item in brought[unit.of, unit.id]}
+        cluster |= {identity(item): item for item in rendered[unit.of, unit.id]}
         yield unit, answer
 
 
@@ -66,7 +66,7 @@ def _in_file(shape: str, name: str) -> list[JsonObject]:
     return [document.body for document in read_documents((REPOS / shape / name).read_bytes(), name)]
 
 
-def _own_object(unit: Expected, among: list[JsonObject]) -> JsonObject:
+def _unit_resource(unit: Expected, among: list[JsonObject]) -> JsonObject:
     if unit.id.count("/") < 2:
         return PLAIN
     matches = [item for item in among if identity(item) == unit.id]
