@@ -143,7 +143,9 @@ class RunningRollout:
             if self._task.done():
                 self._task.result()
             if self._driver.closed or self._world.now() >= deadline:
-                raise AssertionError(f"condition not reached; the last events: {self._last_events()}")
+                raise AssertionError(
+                    f"condition not reached; the last events: {self._last_events()}"
+                )
             await self._client.wait(deadline)
 
     def _last_events(self) -> str:

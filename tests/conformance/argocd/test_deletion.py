@@ -14,8 +14,8 @@ from tests.support.deletions import (
     a_directory,
     a_hook,
     a_setting,
-    deploy,
     delete,
+    deploy,
     names,
     run,
 )
