@@ -10,11 +10,12 @@ from tests.support.cluster_client import require_live
 from tests.support.rollout_objects import BEHIND, WEB
 from tests.support.rollout_stage import Stage
 from tests.support.rollout_statuses import ready
-from tidegate.engine.records.heartbeat import lease_ref
+from tidegate.engine.records.heartbeat import LEASE_DURATION, lease_ref
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, resource_name
 from tidegate.model.k8s.kinds import SECRET
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import Ms
 from tidegate.world.messages import Conflict, NotFound, Success
 
 
@@ -93,4 +94,21 @@ async def test_the_next_rollout_of_a_plan_waits_for_the_first(stage: Stage) -> N
 
     assert ends == ["passed", "passed"]
     assert second.run.events_of(EventType.UNIT_ACQUIRED)
+    assert not second.run.events_of(EventType.OBJECT_WRITTEN)
+
+
+async def test_a_unit_whose_lease_was_deleted_stays_with_its_live_holder(stage: Stage) -> None:
+    first = stage.start(WEB, BEHIND)
+    await first.waits("NotObserved")
+    require_live(await stage.client.get(lease_of(stage)))
+    second = stage.start(WEB, BEHIND)
+    await second.tells(EventType.UNIT_WAITING)
+
+    await stage.client.delete(lease_of(stage))
+    await stage.client.rest(Ms(stage.client.world.now() + LEASE_DURATION))
+    holder = (await head_of(stage))["holder"]
+    await stage.says(WEB, ready(1))
+
+    assert holder == f"{stage.namespace}-rollout-1"
+    assert [(await item.ends()).result for item in (first, second)] == ["passed", "passed"]
     assert not second.run.events_of(EventType.OBJECT_WRITTEN)

@@ -18,6 +18,8 @@ from tests.support.rollout_stages import (
     blocks,
     finished,
 )
+from tidegate.model.times import Ms
+from tidegate.sandbox.world import START
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 calm = cases(fates=WELL, faulty=False, most=2)
@@ -88,6 +90,24 @@ def test_one_that_was_away_does_not_undo_a_newer_plan(
     error = first.life.error
     assert error is None or error.code == "cluster.superseded"
     assert_second_took_over(stage, second)
+
+
+@shared_by(4)
+@given(calm, moments, st.lists(moments, min_size=1, max_size=3), clocks)
+def test_two_rollouts_do_not_interleave_when_their_leases_are_deleted(
+    case: Case, begins: int, deletions: list[int], clocks: tuple[int, int]
+) -> None:
+    stage, plan = Stage(case), case.plan()
+    first = stage.actor(plan, ProcessOptions(fast=clocks[0]))
+    second = stage.actor(plan, ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
+
+    stage.play(
+        first, second, happenings=[(Ms(START + at), stage.delete_leases) for at in deletions]
+    )
+
+    assert (first.run.result, second.run.result) == ("passed", "passed")
+    assert_two_blocks(stage)
+    assert_record_in_order(plan, stage.record)
 
 
 def assert_second_took_over(stage: Stage, second: Actor) -> None:

@@ -26,6 +26,8 @@ from tidegate.engine.decide import decide
 from tidegate.engine.driver import Driver
 from tidegate.engine.evaluator import HistoryBackend
 from tidegate.engine.messages import Command, Decision, Input
+from tidegate.engine.records.heartbeat import LEASE
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.engine.state.rollout import Rollout
 from tidegate.health.judge import Judge
 from tidegate.model.k8s.json_fields import get_value as part_of
@@ -172,6 +174,12 @@ class Stage:
         cluster = self.realm.clusters[""]
         for job in cluster.reader.list_objects(JOB, "default"):
             cluster.server.perform(Write(verb=Verb.DELETE, ref=job.ref))
+
+    def delete_leases(self) -> None:
+        """Another client deletes the heartbeats of all processes."""
+        for cluster in self.realm.clusters.values():
+            for lease in cluster.reader.list_objects(LEASE, TIDEGATE_NAMESPACE):
+                cluster.server.perform(Write(verb=Verb.DELETE, ref=lease.ref))
 
     def objects(self) -> dict[str, Json]:
         """What the objects say, and whether they are ready."""

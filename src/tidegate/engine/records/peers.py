@@ -24,17 +24,20 @@ from tidegate.engine.records.heartbeat import (
 from tidegate.engine.records.record import PERMANENT_ERRORS, Clock, UnitRecord
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, list_heads
 from tidegate.errors import Location
-from tidegate.model.k8s.objects import Json, Ref
+from tidegate.model.k8s.objects import Json, LiveObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.errors import error_from_outcome
 from tidegate.world.messages import NotFound, Outcome, Success
 from tidegate.world.requests import Get, Verb, Write
 
+NO_LEASE = ("", "", 0)
+"""The state of a process without a Lease."""
+
 
 class Peer(msgspec.Struct):
     """Observed state of another process."""
 
-    lease_state: tuple[str, str, int] = ("", "", 0)
+    lease_state: tuple[str, str, int] | None = None
     """Values that change with each renewal; only compared for equality."""
     unchanged_since: Ms = Ms(0)
     """Time at which these values were first seen."""
@@ -90,7 +93,8 @@ class Peers(msgspec.Struct):
         Delete the Lease of a dead one, so that no process waits for it.
 
         The process was alive when it wrote what we read, which is not later than the response.
-        If nothing has changed when we read again after the full lease duration, it is dead.
+        If nothing has changed when we read again after the full lease duration, it is dead. A
+        process whose Lease was deleted may write until it notices, so the same applies to it.
         """
         read_at = now()
         peer = self.by_holder.setdefault(holder, Peer(first_seen_at=read_at))
@@ -98,29 +102,32 @@ class Peers(msgspec.Struct):
         (outcome,) = yield (ApiCall(self.cluster, Get(ref)),)
         peer.dead_at = None
         self._raise_if_permanent(outcome, ref)
-        if isinstance(outcome, NotFound):
-            peer.dead_at = read_at
-        if not isinstance(outcome, Success) or outcome.live is None:
+        live = outcome.live if isinstance(outcome, Success) else None
+        if live is None and not isinstance(outcome, NotFound):
             return peer
-        live, lease = outcome.live, read_lease(outcome.live)
-        spec = lease.spec
-        lease_state = (live.uid, spec.renew_time or "", spec.lease_transitions or 0)
-        peer.requests = read_requests(lease)
+        lease_state, duration = NO_LEASE, LEASE_DURATION
+        if live is not None:
+            lease = read_lease(live)
+            spec = lease.spec
+            lease_state = (live.uid, spec.renew_time or "", spec.lease_transitions or 0)
+            duration = Ms((spec.lease_duration_seconds or LEASE_DURATION // SECOND) * SECOND)
+            peer.requests = read_requests(lease)
         if lease_state != peer.lease_state:
             peer.lease_state, peer.unchanged_since = lease_state, now()
-        elif (
-            read_at
-            >= peer.unchanged_since
-            + (spec.lease_duration_seconds or LEASE_DURATION // SECOND) * SECOND
+        elif read_at >= peer.unchanged_since + duration and (
+            live is None or (yield from self._delete_lease(live))
         ):
-            write = Write(
-                verb=Verb.DELETE, ref=ref, uid=live.uid, resource_version=live.resource_version
-            )
-            (deletion,) = yield (ApiCall(self.cluster, write),)
-            self._raise_if_permanent(deletion, ref)
-            if isinstance(deletion, Success | NotFound):
-                peer.dead_at = read_at
+            peer.lease_state, peer.dead_at = NO_LEASE, read_at
         return peer
+
+    def _delete_lease(self, live: LiveObject) -> Procedure[bool]:
+        """Delete a Lease if it has not been renewed since; return whether it is gone."""
+        write = Write(
+            verb=Verb.DELETE, ref=live.ref, uid=live.uid, resource_version=live.resource_version
+        )
+        (outcome,) = yield (ApiCall(self.cluster, write),)
+        self._raise_if_permanent(outcome, live.ref)
+        return isinstance(outcome, Success | NotFound)
 
     @staticmethod
     def _raise_if_permanent(outcome: Outcome, ref: Ref) -> None:
