@@ -102,7 +102,7 @@ async def test_a_unit_whose_lease_was_deleted_stays_with_its_live_holder(stage: 
     await first.waits("NotObserved")
     require_live(await stage.client.get(lease_of(stage)))
     second = stage.start(WEB, BEHIND)
-    await second.tells(EventType.UNIT_WAITING)
+    await second.emits(EventType.UNIT_WAITING)
 
     await stage.client.delete(lease_of(stage))
     await stage.client.rest(Ms(stage.client.world.now() + LEASE_DURATION))
