@@ -63,7 +63,7 @@ def test_the_architecture_page_describes_every_package() -> None:
     assert packages - described == set()
 
 
-def test_the_page_of_words_is_short_and_has_each_word_once() -> None:
+def test_the_glossary_is_short_and_has_each_word_once() -> None:
     words = re.findall(r"^\| (?!word|-)([^|]+?) \|", WORDS, re.MULTILINE)
 
     assert len(words) <= MAX_WORDS

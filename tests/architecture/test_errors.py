@@ -18,7 +18,7 @@ def test_every_code_is_documented_and_every_documented_code_exists() -> None:
     assert error_codes() == documented
 
 
-def test_problems_say_what_is_wrong_and_not_that_something_failed() -> None:
+def test_messages_name_the_problem_and_not_that_something_failed() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{call.lineno}"
         for path, call in calls()

@@ -60,7 +60,7 @@ def test_a_function_is_short(path: Path) -> None:
     assert long == []
 
 
-def test_no_two_classes_of_a_package_have_one_name() -> None:
+def test_class_names_are_unique_in_a_package() -> None:
     names = Counter(
         (path.relative_to(SOURCE).parts[0], node.name)
         for path in SOURCE.rglob("*.py")
@@ -93,7 +93,7 @@ def test_a_package_has_at_most_one_module_of_types() -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_name_hides_what_it_means(path: Path) -> None:
+def test_no_module_function_or_class_has_a_vague_name(path: Path) -> None:
     tree = ast.parse(path.read_text())
     names = {node.name for node in functions_of(tree)}
     names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}

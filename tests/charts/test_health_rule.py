@@ -34,7 +34,7 @@ async def test_a_database_is_healthy_when_its_status_is_true(
     assert f" {health} " in ran.stdout, ran.stderr
 
 
-def test_the_rule_stands_in_the_readme_ready_to_be_pasted(chart: Chart) -> None:
+def test_the_readme_contains_the_health_rule(chart: Chart) -> None:
     readme = (CHARTS / chart / "README.md").read_text()
 
     assert f"```yaml\n{RULES.read_text()}```" in readme

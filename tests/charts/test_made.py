@@ -32,11 +32,11 @@ def test_a_made_file_is_up_to_date(path: Path) -> None:
     assert path.read_text() == MADE[path], "run `python -m charts`"
 
 
-def test_no_copy_of_the_library_has_more_than_the_library() -> None:
+def test_every_copy_of_the_library_equals_the_library() -> None:
     assert stale_files(PLACE) == []
 
 
-def test_a_chart_asks_for_the_library_that_lies_beside_it(chart: Chart) -> None:
+def test_a_chart_depends_on_the_library_next_to_it(chart: Chart) -> None:
     library = (PLACE / LIBRARY / "Chart.yaml").read_text()
     text = (PLACE / chart / "Chart.yaml").read_text()
 
@@ -44,7 +44,7 @@ def test_a_chart_asks_for_the_library_that_lies_beside_it(chart: Chart) -> None:
     assert f"  - name: {LIBRARY}\n    {version}\n    repository: file://../{LIBRARY}\n" in text
 
 
-def test_what_is_about_a_chart_is_no_part_of_it(chart: Chart) -> None:
+def test_files_about_a_chart_are_not_packaged(chart: Chart) -> None:
     ignored = (PLACE / chart / ".helmignore").read_text().splitlines()
 
     assert {"given.yaml", "ci/"} <= {*ignored}
@@ -62,7 +62,7 @@ words: [a]
 """
 
 
-def test_values_are_read_with_what_is_said_of_them() -> None:
+def test_values_are_read_with_their_descriptions() -> None:
     values = read_values(VALUES)
 
     assert values == (
@@ -97,7 +97,7 @@ def test_a_schema_is_closed_at_every_depth() -> None:
     ["a: 1\n", "# -- What.\na: null\n", "# -- What.\na: {b: 1}\n"],
     ids=["no comment", "null", "mapping"],
 )
-def test_a_value_without_a_description_or_a_type_is_refused(
+def test_a_value_without_a_description_or_a_type_is_rejected(
     text: str, wording: RecordedWording
 ) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the text is recorded

@@ -57,13 +57,17 @@ def sources_of(job: JsonObject) -> list[str]:
     return [get_text(get_value(each, kind), "name") for each in mappings for kind in each]
 
 
-async def test_it_runs_the_frameworks_own_command(chart: Chart, rendering: Rendering) -> None:
+async def test_the_migration_runs_the_command_of_the_framework(
+    chart: Chart, rendering: Rendering
+) -> None:
     job = await migration(rendering, chart)
 
     assert container_of(job)["command"] == COMMANDS[chart]
 
 
-async def test_only_wordpress_has_to_be_asked_for_it(chart: Chart, rendering: Rendering) -> None:
+async def test_only_wordpress_disables_the_migration_by_default(
+    chart: Chart, rendering: Rendering
+) -> None:
     objects = await rendering.objects(chart)
 
     assert ("Job *-migrate-#" in objects) is (chart is not Chart.BEDROCK)
@@ -85,7 +89,7 @@ CHANGES: dict[str, tuple[Values, bool]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_it_has_another_name_if_it_does_something_else(
+async def test_a_changed_migration_has_another_name(
     change: str, chart: Chart, rendering: Rendering
 ) -> None:
     values, is_other = CHANGES[change]
@@ -97,7 +101,7 @@ async def test_it_has_another_name_if_it_does_something_else(
     assert is_other or before["spec"] == after["spec"]
 
 
-async def test_a_finished_job_stays_unless_it_is_told_otherwise(rendering: Rendering) -> None:
+async def test_a_finished_job_is_kept_by_default(rendering: Rendering) -> None:
     job = await migration(rendering, Chart.LARAVEL)
     result = await migration(
         rendering, Chart.LARAVEL, setting("migration.ttlSecondsAfterFinished", 0)
@@ -131,7 +135,7 @@ async def test_its_pod_cannot_start_without_the_credentials(
 
 
 @pytest.mark.parametrize("chart_", [Chart.LARAVEL, Chart.YII2])
-async def test_postgres_has_other_keys(chart_: Chart, rendering: Rendering) -> None:
+async def test_postgres_uses_other_secret_keys(chart_: Chart, rendering: Rendering) -> None:
     job = await migration(rendering, chart_, setting("database.engine", "postgres"))
 
     keys = {
@@ -140,7 +144,7 @@ async def test_postgres_has_other_keys(chart_: Chart, rendering: Rendering) -> N
     assert {"POSTGRES_DB", "POSTGRES_USER", "POSTGRES_PASSWORD"} <= keys
 
 
-async def test_a_database_elsewhere_brings_host_and_secret(
+async def test_an_external_database_has_a_host_and_a_secret(
     chart: Chart, rendering: Rendering
 ) -> None:
     job = await migration(rendering, chart, EXTERNAL)
@@ -155,7 +159,7 @@ async def test_a_database_elsewhere_brings_host_and_secret(
     }
 
 
-async def test_a_hook_brings_its_own_configuration_one_wave_before_it(
+async def test_a_hook_has_its_own_configuration_one_wave_earlier(
     chart: Chart, rendering: Rendering
 ) -> None:
     objects = await rendering.everything(chart, EXTERNAL, setting("migration.hook", "argocd"))
@@ -223,7 +227,7 @@ async def test_an_existing_secret_and_account_are_not_copied_for_a_hook(
     assert get_text(job, "spec", "template", "spec", "serviceAccountName") == "runner"
 
 
-async def test_hook_configuration_that_was_there_keeps_its_words(rendering: Rendering) -> None:
+async def test_existing_hook_configuration_is_kept(rendering: Rendering) -> None:
     mine: dict[str, Json] = {HOOK: "PreSync", POLICY: "HookSucceeded", "team": "shop"}
     allowed = setting("migration.allowHookBeforeDatabase", value=True)
 
@@ -232,7 +236,7 @@ async def test_hook_configuration_that_was_there_keeps_its_words(rendering: Rend
     assert annotations_of(job) == {**mine, WAVE: "-1"}
 
 
-async def test_a_hook_does_not_wait_for_a_password_that_comes_later(rendering: Rendering) -> None:
+async def test_a_hook_does_not_wait_for_a_later_password(rendering: Rendering) -> None:
     hook = await migration(rendering, Chart.LARAVEL, EXTERNAL, setting("migration.hook", "argocd"))
     plain = await migration(rendering, Chart.LARAVEL)
 

@@ -94,7 +94,7 @@ async def test_pods_have_no_rights_that_they_do_not_need(
         assert get_mapping(container, "resources", "limits")
 
 
-async def test_whatever_serves_has_probes(chart: Chart, rendering: Rendering) -> None:
+async def test_every_server_has_probes(chart: Chart, rendering: Rendering) -> None:
     objects = await rendering.everything(chart)
 
     for name in ("Deployment *", "Deployment *-redis"):
@@ -115,7 +115,7 @@ async def test_labels_follow_the_convention(chart: Chart, rendering: Rendering) 
         assert labels["app.kubernetes.io/component"]
 
 
-async def test_no_workload_selects_the_pods_of_another(chart: Chart, rendering: Rendering) -> None:
+async def test_no_workload_selects_pods_of_another_one(chart: Chart, rendering: Rendering) -> None:
     objects = await rendering.everything(chart)
 
     selectors = [
@@ -129,7 +129,7 @@ async def test_no_workload_selects_the_pods_of_another(chart: Chart, rendering: 
 CHECKSUMS = ("spec", "template", "metadata", "annotations")
 
 
-async def test_other_settings_start_other_pods(chart: Chart, rendering: Rendering) -> None:
+async def test_changed_settings_start_new_pods(chart: Chart, rendering: Rendering) -> None:
     usual = await rendering.everything(chart)
     config = await rendering.everything(chart, setting("config.data", {"A": "b"}))
     secret = await rendering.everything(chart, setting("secret.data", {"A": "b"}))

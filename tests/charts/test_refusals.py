@@ -71,7 +71,7 @@ async def test_a_migration_before_its_database_is_refused(
 
 
 @pytest.mark.parametrize("hook", EARLY_HOOKS)
-async def test_it_is_taken_where_the_database_is_there_already(
+async def test_an_existing_database_is_accepted(
     hook: str, chart: Chart, rendering: Rendering
 ) -> None:
     allowed = setting("migration.allowHookBeforeDatabase", value=True)
@@ -93,15 +93,13 @@ async def test_a_hook_that_runs_later_is_taken(
 
 
 @pytest.mark.parametrize("case", WRONG_WAVES)
-async def test_what_could_never_come_up_is_refused(
+async def test_an_impossible_order_is_rejected(
     case: str, chart: Chart, rendering: Rendering, wording: RecordedWording
 ) -> None:
     wording(await refusal(rendering, chart, ON, WRONG_WAVES[case]))
 
 
-async def test_without_waves_their_order_does_not_matter(
-    chart: Chart, rendering: Rendering
-) -> None:
+async def test_without_waves_any_order_is_accepted(chart: Chart, rendering: Rendering) -> None:
     objects = await rendering.objects(chart, ON, setting("syncWaves.database", 5), NO_WAVES)
 
     assert "Database *" in objects
@@ -115,7 +113,7 @@ async def test_a_database_elsewhere_has_no_wave_to_be_compared_with(
     assert "Database *" not in objects
 
 
-async def test_a_database_elsewhere_needs_its_secret(
+async def test_an_external_database_needs_its_secret(
     chart: Chart, rendering: Rendering, wording: RecordedWording
 ) -> None:
     host = setting("database.external.host", "db.example.com")

@@ -86,7 +86,7 @@ async def test_waves_change_nothing_but_the_annotation(chart: Chart, rendering: 
     assert {name: without_wave(body) for name, body in renumbered.items()} == plain
 
 
-async def test_waves_that_are_off_leave_nothing_behind(chart: Chart, rendering: Rendering) -> None:
+async def test_disabled_waves_leave_no_annotations(chart: Chart, rendering: Rendering) -> None:
     objects = await rendering.everything(chart, OFF)
     none = await rendering.everything(chart, {"syncWaves": None})
 
@@ -118,7 +118,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("part", PARTS)
-async def test_a_template_may_be_told_its_own_number(
+async def test_a_template_can_set_its_own_wave(
     part: str, chart: Chart, rendering: Rendering
 ) -> None:
     number = -9 if part in {"config", "secret", "serviceAccount"} else 9
@@ -133,7 +133,7 @@ async def test_a_template_may_be_told_its_own_number(
     assert {waves_of(objects)[name] for name in changed} == {str(number)}
 
 
-async def test_configuration_comes_before_the_first_of_its_users(rendering: Rendering) -> None:
+async def test_configuration_is_applied_before_its_first_user(rendering: Rendering) -> None:
     after = await rendering.everything(Chart.LARAVEL, setting("syncWaves.migration", 5))
     none = await rendering.everything(Chart.LARAVEL, setting("migration.enabled", value=False))
     early = await rendering.everything(Chart.LARAVEL, setting("queue.syncWave", -2))
@@ -157,7 +157,7 @@ ANNOTATED = {
 
 @pytest.mark.parametrize("part", ANNOTATED)
 @pytest.mark.parametrize("waves", ["on", "off"])
-async def test_annotations_of_the_user_are_kept_beside_the_wave(
+async def test_annotations_of_the_user_are_kept_with_the_wave(
     part: str, waves: str, chart: Chart, rendering: Rendering
 ) -> None:
     mine = setting(f"{part}.annotations", MINE)

@@ -123,7 +123,7 @@ FAULTS = {
 }
 
 
-def test_each_fault_is_reported_at_its_own_line(tmp_path: Path) -> None:
+def test_each_error_is_reported_at_its_line(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "apps").mkdir()
     for number, (text, _) in enumerate(FAULTS.values()):
@@ -141,7 +141,7 @@ def test_each_fault_is_reported_at_its_own_line(tmp_path: Path) -> None:
         assert (code, str(number), str(expected)) in result, what
 
 
-def test_of_a_set_that_generates_nothing_no_step_is_blamed(tmp_path: Path) -> None:
+def test_the_steps_of_an_appset_without_applications_are_not_reported(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     step = "      - matchExpressions:\n        - {key: a, operator: In, values: [b]}\n"
     missing = TEMPLATE.replace("{{name}}", "{{.nobody}}")
@@ -162,7 +162,7 @@ PATCHES = {
 }
 
 
-def test_what_a_patch_adds_is_reported_at_its_line_in_the_patch(tmp_path: Path) -> None:
+def test_an_error_in_a_patch_is_reported_at_its_line_in_the_patch(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "apps").mkdir()
     go = TEMPLATE.replace("{{name}}", "{{.name}}")

@@ -111,7 +111,7 @@ class Platform:
 
 
 @pytest.mark.parametrize("maker", [external("east"), sealed("east", "edge")])
-def test_a_set_waits_for_the_members_of_a_cluster_that_comes_meanwhile(
+def test_an_appset_waits_for_applications_of_a_cluster_registered_meanwhile(
     tmp_path: Path, maker: JsonObject
 ) -> None:
     platform = Platform(tmp_path, maker)
@@ -125,7 +125,7 @@ def test_a_set_waits_for_the_members_of_a_cluster_that_comes_meanwhile(
 
 
 @pytest.mark.parametrize("engine", ["tidegate", "argocd"])
-def test_a_simulation_plays_it_by_the_rules_of_each_engine(tmp_path: Path, engine: str) -> None:
+def test_a_simulation_follows_the_semantics_of_each_engine(tmp_path: Path, engine: str) -> None:
     platform = Platform(tmp_path, external("east"), sealed("west", "edge"))
 
     begun = platform.simulate(engine)
@@ -166,7 +166,7 @@ def test_a_cluster_that_is_forgotten_meanwhile_gets_nothing(tmp_path: Path) -> N
     assert begun == ["fleet", "web-east", "tail"], "nothing of `web-old`"
 
 
-def test_where_nothing_comes_nothing_is_planned_anew(tmp_path: Path) -> None:
+def test_without_a_new_cluster_nothing_is_planned_again(tmp_path: Path) -> None:
     platform = Platform(tmp_path, secret("east"))
 
     result = platform.sync()

@@ -73,7 +73,7 @@ def test_a_parameter_without_a_value_is_reported(tmp_path: Path) -> None:
     assert "`clusters`" in ran.stderr
 
 
-def test_a_cluster_that_git_does_not_know_is_reported_where_it_knows_others(tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_in_git_is_reported_if_others_are(tmp_path: Path) -> None:
     shops(tmp_path, east="cluster: east\n", north="cluster: wset\n")
 
     ran = run(tmp_path, "units", "--offline", ".")
@@ -97,7 +97,7 @@ def test_clusters_that_git_knows_and_parameters_that_are_found_are_fine(tmp_path
     assert "appset.parameter" not in ran.stderr
 
 
-def test_why_something_failed_is_looked_for_in_its_own_cluster(
+def test_a_failure_is_diagnosed_in_the_cluster_of_its_unit(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     shops(tmp_path, east="cluster: east\n", west="cluster: west\n")

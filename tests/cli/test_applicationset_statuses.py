@@ -68,7 +68,7 @@ UP_TO_DATE = {
 
 
 @pytest.mark.parametrize("rolls", [False, True])
-def test_a_set_whose_applications_are_well_says_so_of_each(
+def test_the_status_of_an_appset_lists_each_healthy_application(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, rolls: bool
 ) -> None:
     result = SetStatuses(tmp_path, monkeypatch, rolls=rolls)
@@ -96,7 +96,9 @@ def test_a_set_whose_applications_are_well_says_so_of_each(
     assert all(len(revision) == 1 for revision in revisions)
 
 
-def test_a_second_run_says_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_run_writes_the_same_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = SetStatuses(tmp_path, monkeypatch)
     first = result.sync()
     before = result.cluster.versions(SET, "argocd")

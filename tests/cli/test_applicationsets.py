@@ -79,7 +79,9 @@ def test_a_step_with_no_slots_holds_until_it_is_approved(
 
 
 @pytest.mark.parametrize("args", [("sync", "--sandbox"), ("simulate", "--engine", "argocd")])
-def test_who_begins_a_rollout_may_approve_beforehand(ladder: Ladder, args: tuple[str, ...]) -> None:
+def test_a_unit_can_be_approved_before_the_rollout_starts(
+    ladder: Ladder, args: tuple[str, ...]
+) -> None:
     ladder.step(1, "a")
     ladder.step(2, "b", most=0)
     ladder.step(3, "c")
@@ -177,7 +179,7 @@ def test_progressive_syncs_that_are_off_order_nothing_for_argo_cd(ladder: Ladder
         *("unknown field", "invalid name", "no results"),
     ],
 )
-def test_what_is_wrong_with_a_set_is_reported_with_its_location(
+def test_an_error_of_an_appset_is_reported_with_its_location(
     wording: RecordedWording, ladder: Ladder, old: str, new: str, code: str
 ) -> None:
     ladder.step(1, "a", most=1)

@@ -31,7 +31,7 @@ def test_names_are_in_the_order_of_the_generators(ladder: Ladder) -> None:
     assert ran.returncode == 0
 
 
-def test_generated_applications_are_those_of_argo_cd(ladder: Ladder) -> None:
+def test_generated_applications_equal_those_of_argo_cd(ladder: Ladder) -> None:
     ran = tidegate(
         "argocd", "appset", "generate", ladder.write() / "set.yaml", "-o", "json", "--offline"
     )

@@ -53,7 +53,7 @@ def test_a_job_calls_the_database_that_its_variable_names(variable: str, tmp_pat
 
 
 @pytest.mark.parametrize("variable", ["RABBITMQ_VHOST", "HOSTNAME", "SERVER_NAME"])
-def test_a_variable_that_only_looks_like_a_host_is_no_dependency(
+def test_a_variable_that_resembles_a_host_is_not_a_dependency(
     variable: str, tmp_path: Path
 ) -> None:
     shop = {"shop/job.yaml": migrating(variable, "shop"), "shop/db.yaml": DATABASE}
@@ -78,7 +78,7 @@ def test_a_path_that_this_repository_does_not_have_is_an_error_of_lint(tmp_path:
     )
 
 
-def test_what_cannot_be_fetched_is_no_mistake_of_the_repository(
+def test_an_unavailable_source_is_not_an_error_of_the_repository(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     elsewhere = application("far", "far").replace(URL, "https://git.example.com/other/away.git")
@@ -103,7 +103,7 @@ def test_an_unknown_hook_is_reported_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "field"), [("Job", "suspend"), ("Deployment", "paused")], ids=["Job", "Deployment"]
 )
-def test_what_git_pauses_holds_a_wave_of_argo_cd(kind: str, field: str, tmp_path: Path) -> None:
+def test_an_object_paused_in_git_blocks_its_wave(kind: str, field: str, tmp_path: Path) -> None:
     paused = pods(kind, "import", notes(wave=1), spec=f"  {field}: true\n")
     shop = {"shop/a.yaml": paused, "shop/web.yaml": config_map("late", notes(wave=2))}
     write_files(tmp_path, {"app.yaml": application(), **shop})
@@ -115,7 +115,7 @@ def test_what_git_pauses_holds_a_wave_of_argo_cd(kind: str, field: str, tmp_path
     assert (theirs.code, ours.code) == (4, 0)
 
 
-def test_what_git_pauses_in_the_last_wave_holds_no_unit(tmp_path: Path) -> None:
+def test_an_object_paused_in_the_last_wave_blocks_no_unit(tmp_path: Path) -> None:
     paused = pods("Job", "import", notes(wave=2), spec="  suspend: true\n")
     shop = {"shop/a.yaml": paused, "shop/web.yaml": config_map("early", notes(wave=1))}
     write_files(tmp_path, {"app.yaml": application(), **shop})
@@ -166,7 +166,7 @@ def test_each_application_that_one_template_makes_has_its_own_faults(tmp_path: P
     )
 
 
-def test_only_the_application_at_fault_is_left_out_of_those_of_one_template(tmp_path: Path) -> None:
+def test_only_the_invalid_application_of_a_template_is_skipped(tmp_path: Path) -> None:
     chart_of_apps(tmp_path, cart=("cart", ""), web=("web", HERE))
 
     ran = run(tmp_path, "sync", "--sandbox", "--yes", "--skip-broken", "--offline", ".")
@@ -180,7 +180,7 @@ def test_only_the_application_at_fault_is_left_out_of_those_of_one_template(tmp_
     )
 
 
-def test_what_is_wrong_with_all_objects_of_a_template_is_reported_once(tmp_path: Path) -> None:
+def test_an_error_of_all_objects_of_a_template_is_reported_once(tmp_path: Path) -> None:
     chart_of_apps(tmp_path, cart=("cart", HERE), web=("web", HERE))
     template = tmp_path / "apps" / "templates" / "all.yaml"
     template.write_text(template.read_text().replace("CreateNamespace=", "CreateNamespaces="))
@@ -214,7 +214,7 @@ def test_an_object_of_a_template_is_found_by_its_whole_name(tmp_path: Path) -> N
     assert sorted(matches) == marked
 
 
-def test_an_app_of_apps_in_a_chart_is_where_a_repository_begins(tmp_path: Path) -> None:
+def test_an_app_of_apps_in_a_chart_is_a_root(tmp_path: Path) -> None:
     chart_of_apps(tmp_path, cart=("cart", HERE), web=("web", HERE))
     (tmp_path / "root.yaml").unlink()
     write_files(tmp_path, {"spare/a.yaml": config_map("spare")})
@@ -256,7 +256,7 @@ def test_a_chart_of_applications_that_no_unit_deploys_is_reported(tmp_path: Path
     assert "  at apps/Chart.yaml" in ran.stderr
 
 
-def test_what_an_overlay_lacks_that_no_unit_deploys_is_a_note(tmp_path: Path) -> None:
+def test_a_missing_file_of_an_overlay_without_a_unit_is_a_note(tmp_path: Path) -> None:
     idle = {"plugin/kustomization.yaml": "resources: [all.yaml]\n"}
     base = {"shop/kustomization.yaml": "resources: [../base]\n"}
     missing_files = {"base/kustomization.yaml": "resources: [gone.yaml]\n"}
@@ -272,9 +272,7 @@ def test_what_an_overlay_lacks_that_no_unit_deploys_is_a_note(tmp_path: Path) ->
     assert by_name == {"plugin/kustomization.yaml": "note", "base/kustomization.yaml": "error"}
 
 
-def test_a_simulation_names_what_it_was_played_without(
-    wording: RecordedWording, tmp_path: Path
-) -> None:
+def test_a_simulation_names_the_skipped_units(wording: RecordedWording, tmp_path: Path) -> None:
     chart_of_apps(tmp_path, cart=("cart", HERE), web=("weeb", HERE))
 
     ran = run(tmp_path, "simulate", "--offline", ".")
@@ -285,7 +283,7 @@ def test_a_simulation_names_what_it_was_played_without(
     assert json.loads(written.stdout.splitlines()[-1])["skippedUnits"] == ["Application/argocd/web"]
 
 
-def test_what_never_starts_in_a_last_wave_is_reported_though_argo_cd_passes(
+def test_a_failure_in_the_last_wave_is_reported_although_argo_cd_passes(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     web = pods("Deployment", "web", secrets=("made-by-hand",))
@@ -308,7 +306,7 @@ def test_a_last_wave_that_becomes_healthy_is_not_reported(
     wording(ran.stdout)
 
 
-def test_a_child_without_automated_sync_is_reported_to_hold_those_that_wait_for_it(
+def test_a_child_without_automated_sync_is_reported_to_block_its_dependents(
     tmp_path: Path,
 ) -> None:
     chart_of_apps(tmp_path, cart=("cart", HERE), web=("web", HERE))
@@ -340,7 +338,7 @@ def test_waves_name_all_sources_of_an_application(tmp_path: Path) -> None:
     assert "platform//shop, platform//" in ran.stdout
 
 
-def test_an_application_for_no_cluster_in_particular_is_not_played(
+def test_an_application_without_a_valid_destination_is_not_simulated(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     both = application().replace("svc, namespace", "svc, name: in-cluster, namespace")

@@ -74,7 +74,7 @@ def simulated(repository: Repository, engine: str = "argocd") -> Ran:
     return tidegate("simulate", repository.root, "--engine", engine, "-o", "json")
 
 
-def test_with_a_rule_for_applications_a_parent_waits_until_its_children_are_healthy(
+def test_with_a_health_check_for_application_a_parent_waits_until_its_children_are_healthy(
     wording: RecordedWording, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     bare, ruled = three_levels(tmp_path / "bare"), three_levels(tmp_path / "ruled")
@@ -165,7 +165,7 @@ def test_a_script_with_a_mistake_is_an_error_at_its_file(tmp_path: Path) -> None
     assert "argocd/cm.yaml" in ran.stderr
 
 
-def test_rules_of_the_command_line_come_before_those_of_the_repository(tmp_path: Path) -> None:
+def test_health_rules_of_the_command_line_override_those_of_the_repository(tmp_path: Path) -> None:
     data = {f"{RULE}ConfigMap": OF_SETTINGS}
     repository = one_unit(
         tmp_path / "repo", setting("first", to="nowhere"), setting("second", wave=1), data=data
@@ -194,7 +194,7 @@ def test_kinds_that_argo_cd_excludes_are_left_out_and_reported(
     assert '"Deployment"' not in ran.stdout
 
 
-def test_where_some_kinds_are_included_no_others_are(
+def test_with_resource_inclusions_other_kinds_are_ignored(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     inclusions = '- apiGroups: [""]\n  kinds: ["*"]\n'
@@ -230,7 +230,7 @@ TRACKED = {"argocd.argoproj.io/tracking-id": "web:/ConfigMap:shop/web"}
 
 
 @METHODS
-def test_the_tracking_method_tells_which_unit_owns_an_object(
+def test_the_tracking_method_determines_the_owner_of_an_object(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     data = {"application.resourceTrackingMethod": method}
@@ -302,7 +302,7 @@ def test_the_pause_between_waves_is_that_of_the_settings(tmp_path: Path) -> None
     assert result["web/sync/1"] - result["web/sync/0"] == 9.0
 
 
-def test_differences_that_argo_cd_ignores_everywhere_are_none(tmp_path: Path) -> None:
+def test_differences_that_argo_cd_ignores_globally_are_ignored(tmp_path: Path) -> None:
     replicas = "jsonPointers: [/spec/replicas]\nmanagedFieldsManagers: [scaler]\n"
     data = {"resource.customizations.ignoreDifferences.apps_Deployment": replicas}
     repository = one_unit(tmp_path, deployment("web"), data=data)

@@ -71,7 +71,7 @@ def test_an_entry_that_is_commented_out_is_not_deployed(tmp_path: Path) -> None:
     assert "ORD001" not in lint_codes(root)
 
 
-def test_the_application_that_leads_to_a_kustomization_beside_it_is_a_root(
+def test_an_application_whose_source_has_a_kustomization_in_its_directory_is_a_root(
     tmp_path: Path,
 ) -> None:
     root = write_files(tmp_path, BESIDE)
@@ -160,7 +160,7 @@ def test_templates_are_no_units(tmp_path: Path) -> None:
     assert codes.count("units.template") == 1
 
 
-def test_an_invalid_file_beside_template_syntax_is_an_error(tmp_path: Path) -> None:
+def test_an_invalid_file_next_to_a_template_is_an_error(tmp_path: Path) -> None:
     broken = APPSET.replace("  template:\n", "  template: [\n")
     root = write_files(
         tmp_path,
@@ -181,7 +181,7 @@ patches:
 """
 
 
-def test_what_an_overlay_patches_is_judged_after_the_patch(tmp_path: Path) -> None:
+def test_an_object_is_checked_after_the_patches_of_its_overlay(tmp_path: Path) -> None:
     base = APPSET.replace("      project: default\n", "")
     files = {
         "base/kustomization.yaml": "resources: [set.yaml]\n",

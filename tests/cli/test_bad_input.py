@@ -145,7 +145,7 @@ def test_a_kind_that_is_defined_in_the_same_wave_is_served_when_it_is_needed(
     assert "retry.scheduled" not in event_types(ran)
 
 
-def test_an_object_that_asks_to_wait_for_its_kind_is_tried_again(tmp_path: Path) -> None:
+def test_an_object_with_skip_dry_run_on_missing_resource_is_retried(tmp_path: Path) -> None:
     unit = write_unit(tmp_path / "unit", database=WAITING)
 
     ran = tidegate("sync", unit, "--sandbox", "--empty-cluster", "-o", "json")
@@ -214,7 +214,7 @@ def test_a_missing_directory_is_reported_before_the_cluster_is_contacted(
     assert ran.stdout == ""
 
 
-def test_where_there_is_no_kubeconfig_the_sandbox_is_offered(tmp_path: Path) -> None:
+def test_without_a_kubeconfig_the_error_suggests_the_sandbox(tmp_path: Path) -> None:
     ran = tidegate("sync", FIRST, HOME=str(tmp_path))
 
     assert ran.returncode == 3

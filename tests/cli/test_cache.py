@@ -44,7 +44,7 @@ def age(place: Path, *, days: int) -> None:
         os.utime(path, (seen.st_atime - days * DAY, seen.st_mtime - days * DAY))
 
 
-async def test_it_shows_each_kind_with_its_size_and_age(
+async def test_cache_show_lists_each_kind_with_its_size_and_age(
     wording: RecordedWording, tidegate: Tidegate
 ) -> None:
     await fill(tidegate)
@@ -86,7 +86,7 @@ async def test_an_empty_cache_is_no_error_and_is_not_created(
     assert not tidegate.cache.exists()
 
 
-async def test_one_kind_is_cleared_and_the_rest_stays(tidegate: Tidegate) -> None:
+async def test_clearing_one_kind_keeps_the_others(tidegate: Tidegate) -> None:
     await fill(tidegate)
 
     ran = await tidegate.run("cache", "clear", "renders", "charts", "-o", "json")
@@ -114,7 +114,7 @@ async def test_an_entry_in_use_is_kept(wording: RecordedWording, tidegate: Tideg
     wording(afterwards.stdout)
 
 
-async def test_a_cleared_chart_is_rendered_anew(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_a_cleared_chart_is_rendered_again(tidegate: Tidegate, tmp_path: Path) -> None:
     chart = write_chart(tmp_path / "web")
     await tidegate.run("render", chart)
 

@@ -113,7 +113,7 @@ def place(tmp_path: Path) -> CanaryRepository:
     return place
 
 
-async def test_no_run_leaves_a_canary_anywhere(place: CanaryRepository) -> None:
+async def test_no_run_leaks_a_secret_value(place: CanaryRepository) -> None:
     runs = [
         await place.render("chart", "overlay", "plain", "-o", form, "--offline")
         for form in ("yaml", "json", "yaml")

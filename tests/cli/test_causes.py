@@ -156,7 +156,7 @@ def test_the_live_view_shows_the_cause_within_seconds(
     check(f"cause-{name}-{columns}.txt", text_of(rows), pytestconfig)
 
 
-def test_a_rollout_passes_when_its_cause_is_gone(tmp_path: Path) -> None:
+def test_a_rollout_passes_after_its_cause_is_fixed(tmp_path: Path) -> None:
     case = Case(WEB, "{effect: unpullable, for: 8s, when: {image: '*shop*'}}", "")
 
     events = events_of(synced(case, tmp_path, "-o", "json"))

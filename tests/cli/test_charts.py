@@ -50,7 +50,7 @@ def passed_at(ran: CompletedProcess[str], chart: str, wave: int) -> float:
 
 
 @chart
-def test_a_chart_comes_up_wave_by_wave(wording: RecordedWording, chart: str) -> None:
+def test_a_chart_is_rolled_out_wave_by_wave(wording: RecordedWording, chart: str) -> None:
     ran = simulate(chart)
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -126,7 +126,7 @@ def test_a_rollout_names_the_missing_secret_and_its_database(wording: RecordedWo
 
 
 @chart
-def test_a_database_behind_its_migration_is_refused_with_both_waves(chart: str) -> None:
+def test_a_database_after_its_migration_is_rejected_with_both_waves(chart: str) -> None:
     ran = simulate(chart, "--set", "syncWaves.database=7", "--set", "syncWaves.migration=4")
 
     assert ran.returncode == 3
@@ -168,7 +168,7 @@ def test_argo_cd_without_a_health_check_is_reported_in_json() -> None:
 
 
 @pytest.mark.parametrize("rules", [(), ("--health-rules", RULE)])
-def test_a_database_is_healthy_when_its_status_says_so(
+def test_the_health_of_a_database_follows_its_status(
     tmp_path: Path, rules: tuple[str, ...]
 ) -> None:
     head = "apiVersion: kinda.rocks/v1beta1\nkind: Database\nmetadata: {name: %s}\n"
@@ -183,7 +183,7 @@ def test_a_database_is_healthy_when_its_status_says_so(
     assert matches == [("new", "Progressing"), ("late", "Progressing"), ("done", "Healthy")]
 
 
-def test_the_charts_are_those_that_are_here() -> None:
+def test_the_tested_charts_are_all_charts() -> None:
     matches = {path.parent.name for path in (ROOT / "charts").glob("*/given.yaml")}
 
     assert matches == set(CHARTS)

@@ -34,7 +34,7 @@ def test_a_directory_is_rolled_out_to_each_cluster_in_waves() -> None:
     assert events(ran.stdout, "rollout.finished")[0]["reason"] == "passed"
 
 
-def test_both_clusters_are_rolled_out_side_by_side_and_named_in_each_line(
+def test_two_clusters_are_rolled_out_in_parallel_and_named_in_each_line(
     wording: RecordedWording,
 ) -> None:
     ran = tidegate("sync", FIRST, "--sandbox", *BOTH)
@@ -46,7 +46,7 @@ def test_both_clusters_are_rolled_out_side_by_side_and_named_in_each_line(
     wording(line for line in lines if " wave -3 " in line or " rollout " in line)
 
 
-def test_a_cluster_alone_is_rolled_out_as_fast_as_beside_others(wording: RecordedWording) -> None:
+def test_one_cluster_takes_as_long_as_several_in_parallel(wording: RecordedWording) -> None:
     alone = tidegate("sync", FIRST, "--sandbox", "--cluster", "east")
 
     assert alone.returncode == 0

@@ -67,7 +67,7 @@ async def test_without_a_file_all_values_are_defaults(
     assert document.body == {key: {} for key in mappings} | {key: [] for key in lists}
 
 
-async def test_an_empty_file_says_nothing(tidegate: Tidegate, repo: Path) -> None:
+async def test_an_empty_file_sets_nothing(tidegate: Tidegate, repo: Path) -> None:
     (repo / "tidegate.yaml").write_text("# later\n")
 
     ran = await tidegate.run("config", cwd=repo)
@@ -119,9 +119,7 @@ async def test_programs_can_read_it(tidegate: Tidegate, repo: Path) -> None:
     assert document["charts"][0]["location"]["line"] == 6
 
 
-async def test_the_nearest_file_counts_and_none_above_the_repository(
-    tidegate: Tidegate, repo: Path
-) -> None:
+async def test_the_closest_file_in_the_repository_is_used(tidegate: Tidegate, repo: Path) -> None:
     (repo.parent / "tidegate.yaml").write_text("settings: {far: true}\n")
     alone = await tidegate.run("config", "apps/web", cwd=repo)
     (repo / "tidegate.yaml").write_text("settings: {near: true}\n")

@@ -24,7 +24,7 @@ def write_program(place: Path, name: str, script: str) -> None:
     (place / name).chmod(0o755)
 
 
-async def test_it_names_everything_that_a_repository_may_need(
+async def test_doctor_lists_every_tool_that_a_repository_may_need(
     wording: RecordedWording, tidegate: Tidegate, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"

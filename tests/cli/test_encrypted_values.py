@@ -58,7 +58,7 @@ def shop(tmp_path: Path) -> Repository:
     return made
 
 
-def test_a_unit_whose_variables_are_sealed_is_linted_and_simulated(
+def test_a_unit_with_encrypted_variables_is_linted_and_simulated(
     wording: RecordedWording, shop: Repository
 ) -> None:
     linted = tidegate("lint", shop.root, "--offline", "-o", "json")
@@ -74,7 +74,7 @@ def test_a_unit_whose_variables_are_sealed_is_linted_and_simulated(
     wording(line for line in played.stdout.splitlines() if "flux: " in line)
 
 
-def test_what_is_wrong_in_such_a_unit_is_found(shop: Repository) -> None:
+def test_an_error_in_a_unit_with_encrypted_variables_is_found(shop: Repository) -> None:
     asks: Json = [{"name": "word", "valueFrom": {"secretKeyRef": {"name": "none", "key": "a"}}}]
     broken = deployment("web")
     broken["spec"]["template"]["spec"]["containers"][0]["env"] = asks  # type: ignore[index,call-overload]
@@ -124,7 +124,7 @@ def test_a_variable_that_the_sealed_secret_does_not_have_is_missed(shop: Reposit
     )
 
 
-def test_a_release_whose_values_are_sealed_is_rendered_without_them(tmp_path: Path) -> None:
+def test_a_release_with_encrypted_values_is_rendered_without_them(tmp_path: Path) -> None:
     made = ChartRepository(tmp_path / "shop")
     made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
     whole: Json = {"kind": "Secret", "name": "words"}
@@ -147,7 +147,7 @@ def test_a_unit_next_to_the_source_of_its_variables_is_in_order(shop: Repository
     assert "ORD003" not in [finding["code"] for finding in json.loads(linted.stdout)["findings"]]
 
 
-def test_lint_speaks_of_no_rollout(shop: Repository) -> None:
+def test_lint_does_not_mention_a_rollout(shop: Repository) -> None:
     linted = tidegate("lint", shop.root, "--offline", "-o", "json")
 
     assert "units.unpruned" not in [
@@ -155,7 +155,7 @@ def test_lint_speaks_of_no_rollout(shop: Repository) -> None:
     ]
 
 
-def test_a_migration_beside_its_app_gets_a_fix_that_flux_knows(
+def test_the_fix_for_a_migration_in_parallel_with_its_app_uses_flux_features(
     wording: RecordedWording, shop: Repository
 ) -> None:
     migration = job("migrate")

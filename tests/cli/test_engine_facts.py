@@ -233,7 +233,7 @@ def test_a_variable_of_shared_settings_is_no_call_unless_it_is_the_database(
     assert simulated.returncode == (4 if fails else 0)
 
 
-def test_an_alert_may_name_kinds_that_other_controllers_add(tmp_path: Path) -> None:
+def test_an_alert_can_refer_to_kinds_of_other_controllers(tmp_path: Path) -> None:
     def alert(kind: str) -> str:
         return (
             "apiVersion: notification.toolkit.fluxcd.io/v1beta3\nkind: Alert\n"

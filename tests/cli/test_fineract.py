@@ -38,7 +38,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_applications_come_wave_after_wave_and_each_when_the_one_before_is_done(
+def test_applications_are_synced_wave_by_wave_each_after_the_previous_one(
     platform: Path,
 ) -> None:
     ran = tidegate("sync", platform, "--sandbox", "-o", "json")

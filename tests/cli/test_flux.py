@@ -190,7 +190,7 @@ def test_the_depends_on_annotation_must_name_a_unit_or_an_object(
         assert DEPENDS_ON in ran.stderr
 
 
-def test_a_circle_across_dialects_is_refused(tmp_path: Path) -> None:
+def test_a_dependency_cycle_across_dialects_is_rejected(tmp_path: Path) -> None:
     layers = mixed(tmp_path, "Application/argocd/base", application_names=f"{UNIT}b")
 
     ran = layers.run("sync", "--sandbox")

@@ -296,7 +296,7 @@ async def test_outside_of_git_a_cluster_reaches_as_far_as_the_paths_of_its_units
 
 
 @pytest.mark.parametrize("place", ["db", "web"])
-async def test_variables_that_come_after_the_unit_that_reads_them_are_a_deadlock(
+async def test_variables_deployed_after_their_reader_are_a_deadlock(
     wording: RecordedWording, shop: Repository, place: str
 ) -> None:
     variables: JsonObject = {"substituteFrom": [{"kind": "ConfigMap", "name": "variables"}]}
@@ -318,7 +318,7 @@ async def test_variables_that_come_after_the_unit_that_reads_them_are_a_deadlock
     assert finding.location.field == "spec.postBuild.substituteFrom[0]"
 
 
-async def test_variables_that_come_first_are_no_deadlock(shop: Repository) -> None:
+async def test_variables_deployed_before_their_reader_are_no_deadlock(shop: Repository) -> None:
     variables: JsonObject = {"substituteFrom": [{"kind": "ConfigMap", "name": "variables"}]}
     web = kustomization("web", "./web", after=("db",), postBuild=variables, into="")
     put_units(shop, kustomization("db", "./db", into=""), web)
@@ -330,7 +330,7 @@ async def test_variables_that_come_first_are_no_deadlock(shop: Repository) -> No
     assert {"ORD003", "ORD006"} & result.keys() == set()
 
 
-async def test_a_circle_through_a_parent_has_a_location(shop: Repository) -> None:
+async def test_a_cycle_through_a_parent_has_a_location(shop: Repository) -> None:
     put_units(shop, kustomization("platform", "./platform", after=("db",), into=""))
     shop.put("platform/units.yaml", kustomization("db", "./db"))
 
@@ -370,7 +370,7 @@ async def test_a_misspelt_service_account_is_reported_with_the_closest_one(
     assert "`builder`" in result.fix
 
 
-def test_files_beside_an_unavailable_base_are_checked(shop: Repository) -> None:
+def test_files_of_an_overlay_with_an_unavailable_base_are_checked(shop: Repository) -> None:
     remote = "https://127.0.0.1:1/none/base.git?ref=v1"
     shop.put("web/kustomization.yaml", {"resources": ["all.yaml", remote]})
     shop.put("web/all.yaml", {**deployment("web"), "apiVersion": "app/v1"})

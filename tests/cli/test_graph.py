@@ -52,7 +52,7 @@ def deadlocked(tmp_path: Path) -> Path:
     return write_unit(tmp_path / "late", all=LATE)
 
 
-def test_a_circle_is_printed_link_by_link_with_its_locations(
+def test_a_cycle_is_printed_edge_by_edge_with_its_locations(
     wording: RecordedWording, deadlocked: Path
 ) -> None:
     ran = tidegate("graph", deadlocked)

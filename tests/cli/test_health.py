@@ -49,7 +49,7 @@ def test_each_object_is_judged_by_the_rule_for_its_kind() -> None:
     }
 
 
-def test_scripts_go_before_everything_else() -> None:
+def test_scripts_take_precedence_over_other_rules() -> None:
     assert results_by_name(OBJECTS, "--health-rules", RULES) == {
         "Application": ("Progressing", "lua"),
         "Backup": ("Degraded", "lua"),

@@ -26,7 +26,7 @@ WAVES = {
 SETS = {"infrastructure": 4, "monitoring": 5, "my-apps": 6}
 
 
-def test_each_wave_brings_what_the_table_says() -> None:
+def test_each_wave_contains_the_documented_objects() -> None:
     ran = tidegate("units", HOMELAB, "--offline", "-o", "json")
 
     result: dict[int, set[str]] = {}
@@ -45,7 +45,7 @@ def events() -> Events:
     return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
-def test_each_wave_begins_when_the_wave_before_is_well(events: Events) -> None:
+def test_each_wave_starts_when_the_previous_one_is_healthy(events: Events) -> None:
     spans = [spans_of(events, names) for names in WAVES.values()]
 
     for (_, end), (start, _) in pairwise(spans):
@@ -73,7 +73,7 @@ def test_argo_cd_does_not_wait_for_what_a_set_generates() -> None:
     assert monitoring[0] < infrastructure[1]
 
 
-def test_without_the_two_secrets_the_cause_is_told(wording: RecordedWording) -> None:
+def test_the_missing_secrets_are_named_as_the_cause(wording: RecordedWording) -> None:
     ran = tidegate("sync", HOMELAB, "--sandbox", "--offline", "--timeout", "20m", "-o", "json")
 
     last = json.loads(ran.stdout.splitlines()[-1])

@@ -67,7 +67,7 @@ def test_a_file_that_is_named_must_be_a_manifest(
     assert f"  at web.yaml{line}" in ran.stderr
 
 
-def test_so_must_be_what_is_piped_in(
+def test_standard_input_without_objects_is_a_warning(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def pipe(text: bytes) -> CommandOutput:
@@ -98,9 +98,7 @@ def test_a_base_that_is_not_there_is_missing_and_not_too_far_away(
 
 
 @pytest.mark.parametrize("verb", OFFLINE[1:4], ids=lambda verb: verb[0])
-def test_a_directory_whose_only_file_is_no_yaml_says_so(
-    verb: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_directory_without_yaml_files_is_reported(verb: tuple[str, ...], tmp_path: Path) -> None:
     write_unit(tmp_path / "unit", web="apiVersion: v1\nkind: [\n")
 
     ran = run(tmp_path, *verb, "unit")
@@ -111,7 +109,7 @@ def test_a_directory_whose_only_file_is_no_yaml_says_so(
 
 
 @pytest.mark.parametrize("verb", OFFLINE[1:4], ids=lambda verb: verb[0])
-def test_what_comes_through_a_pipe_has_places_of_its_own(
+def test_objects_of_standard_input_have_locations(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (
@@ -144,7 +142,7 @@ def test_a_base_that_could_not_be_fetched_is_no_success(
 
 @pytest.mark.parametrize("output", ["text", "json"])
 @pytest.mark.parametrize("verb", ["units", "waves", "graph", "lint"])
-def test_verbs_that_only_look_end_as_those_that_prove(
+def test_read_only_commands_have_the_same_exit_code_as_lint(
     verb: str, output: str, tmp_path: Path
 ) -> None:
     far = "https://git.example.invalid/base//web?ref=v1"
@@ -160,7 +158,7 @@ def test_verbs_that_only_look_end_as_those_that_prove(
 
 
 @pytest.mark.parametrize("verb", OFFLINE[:4], ids=lambda verb: verb[0])
-def test_where_no_unit_could_be_looked_into_nothing_has_passed(
+def test_no_command_passes_if_no_unit_could_be_rendered(
     wording: RecordedWording, verb: tuple[str, ...], tmp_path: Path
 ) -> None:
     (tmp_path / "apps").mkdir()
@@ -211,7 +209,9 @@ def test_a_bug_is_a_line_of_json_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "Traceback" in person.stderr
 
 
-def test_wide_shows_where_units_come_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_output_shows_the_source_of_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
     made.put("clusters/source.yaml", git_repository())
     made.put("clusters/self.yaml", kustomization("flux-system", "./clusters", into=""))
@@ -248,9 +248,7 @@ def test_a_source_that_no_unit_applies_is_a_source(
     assert names == ["platform", "spare"]
 
 
-def test_where_nothing_is_found_it_is_no_bug(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_repository_is_not_a_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
     made.put("clusters/web.yaml", kustomization("web", "./web"))
 

@@ -56,7 +56,7 @@ def test_an_ambiguous_name_is_a_usage_error(tmp_path: Path) -> None:
     assert "Job default/load" not in exact.stdout
 
 
-def test_a_list_without_jobs_says_so(wording: RecordedWording, tmp_path: Path) -> None:
+def test_an_empty_list_of_jobs_is_reported(wording: RecordedWording, tmp_path: Path) -> None:
     unit = write_unit(tmp_path / "unit", one=to_yaml(setting("one")))
 
     wording(type_in("jobs", "list", unit, "--sandbox").lines[-1])

@@ -37,7 +37,7 @@ def done(events: Documents) -> list[tuple[Json, ...]]:
     return sorted(tuple(item.get(name) for name in NAMES) for item in written)
 
 
-def test_an_object_goes_by_the_same_keys_in_every_verb(tmp_path: Path) -> None:
+def test_an_object_has_the_same_json_keys_in_every_command(tmp_path: Path) -> None:
     record = tmp_path / "run.jsonl"
 
     (plan,) = documents(type_in("plan", FIRST, "-o", "json").stdout)
@@ -60,7 +60,7 @@ def test_an_object_goes_by_the_same_keys_in_every_verb(tmp_path: Path) -> None:
     assert sorted(named) == [item[:6] for item in expected]
 
 
-def test_the_first_event_says_the_version_of_all() -> None:
+def test_the_first_event_contains_the_format_version() -> None:
     version = json.loads(type_in("version", "-o", "json").stdout)["json"]
 
     for args in (("sync", FIRST, "--sandbox"), ("simulate", FIRST)):
@@ -68,7 +68,7 @@ def test_the_first_event_says_the_version_of_all() -> None:
         assert (first["event"], first["version"]) == ("rollout.started", version)
 
 
-async def test_fields_that_a_rollout_changes_are_those_of_its_plan(tmp_path: Path) -> None:
+async def test_the_changed_fields_of_a_rollout_equal_those_of_its_plan(tmp_path: Path) -> None:
     unit = write_unit(tmp_path / "unit", web=SETTINGS % "blue", login=LOGIN % "first-one")
     async with served_cluster(tmp_path) as cluster:
         await cluster.roll_out("sync", unit, "--yes")
@@ -97,7 +97,7 @@ async def test_fields_that_a_rollout_changes_are_those_of_its_plan(tmp_path: Pat
     assert {item["operation"] for item in kept} <= {"keep"}
 
 
-def test_a_rollout_whose_time_is_over_ends_with_why_its_log_and_its_events(
+def test_a_rollout_that_times_out_ends_with_the_cause_the_log_and_events(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     unit = write_unit(tmp_path / "unit", job=JOB)

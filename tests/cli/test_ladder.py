@@ -83,7 +83,7 @@ def events() -> list[EventFields]:
     return read_events(ran.stdout)
 
 
-def test_no_phase_begins_before_the_one_before_is_well(events: list[EventFields]) -> None:
+def test_no_phase_starts_before_the_previous_one_is_healthy(events: list[EventFields]) -> None:
     shown = json.loads(tidegate("units", LADDER, "--offline", "-o", "json").stdout)["units"]
     steps = {item["name"]: item["step"] for item in shown if item["set"]}
 
@@ -135,7 +135,7 @@ MOVES = {
 
 
 @pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
-def test_what_the_phases_were_mended_for_is_found_where_it_is_not(
+def test_the_defects_that_the_phases_fix_are_found_without_them(
     tmp_path: Path, moves: dict[str, tuple[str, str, str]]
 ) -> None:
     root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
@@ -158,7 +158,7 @@ def test_what_the_phases_were_mended_for_is_found_where_it_is_not(
         ), name
 
 
-def test_a_pull_secret_cannot_come_from_vault_which_is_steps_away(tmp_path: Path) -> None:
+def test_a_pull_secret_from_a_vault_of_a_later_step_is_reported(tmp_path: Path) -> None:
     root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
     file = root / "sources/foundation/foundation-ghcr-pull-secret/pull-secret.yaml"
     bootstrap, vault = (
@@ -194,7 +194,7 @@ def test_a_pull_secret_cannot_come_from_vault_which_is_steps_away(tmp_path: Path
     ],
     ids=["nobody-answers", "no-such-certificate"],
 )
-def test_a_smoke_that_fails_stops_every_step_behind_it(
+def test_a_failed_smoke_test_blocks_all_later_steps(
     tmp_path: Path, file: str, old: str, new: str, cause: str
 ) -> None:
     root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))

@@ -26,7 +26,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_each_layer_begins_when_the_releases_of_the_one_before_are_well(cluster: Path) -> None:
+def test_each_layer_starts_when_the_releases_of_the_previous_one_are_ready(cluster: Path) -> None:
     ran = tidegate("sync", cluster, "--sandbox", "-o", "json", SOPS_AGE_KEY_FILE=str(cluster / KEY))
 
     assert ran.returncode == 0, ran.stderr
@@ -44,7 +44,7 @@ def test_each_layer_begins_when_the_releases_of_the_one_before_are_well(cluster:
         assert max(ends[name] for name in releases) <= begins[layer]
 
 
-def test_flux_asks_every_thirty_seconds_and_comes_to_the_same_end(
+def test_flux_checks_every_thirty_seconds_and_has_the_same_result(
     wording: RecordedWording, cluster: Path
 ) -> None:
     ran = tidegate("simulate", cluster, SOPS_AGE_KEY_FILE=str(cluster / KEY))
@@ -63,7 +63,7 @@ def test_flux_asks_every_thirty_seconds_and_comes_to_the_same_end(
     wording(ran.stdout.splitlines()[-1])
 
 
-def test_the_minutes_of_a_fresh_cluster_are_those_of_its_page(cluster: Path) -> None:
+def test_the_duration_on_a_new_cluster_equals_the_documented_one(cluster: Path) -> None:
     """Flux has Git after the first minute, which is not played."""
     profile = cluster / "profiles" / "fresh-cluster.yaml"
     key = {"SOPS_AGE_KEY_FILE": str(cluster / KEY)}

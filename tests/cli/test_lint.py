@@ -98,7 +98,7 @@ def test_an_annotation_with_a_reason_ignores_a_finding(
     wording(ran.stdout.splitlines()[-1])
 
 
-def test_without_a_reason_nothing_is_ignored(deadlocked: Path) -> None:
+def test_an_ignore_annotation_without_a_reason_has_no_effect(deadlocked: Path) -> None:
     ignored(deadlocked, CODE)
 
     ran = tidegate_in(deadlocked, "lint", "-o", "json")
@@ -222,7 +222,7 @@ def test_a_missing_directory_is_an_error_where_it_is_named(
     assert json.loads(in_json.stdout)["unknown"] == []
 
 
-def test_an_empty_cluster_lacks_what_is_not_in_the_repository() -> None:
+def test_prerequisites_missing_on_an_empty_cluster_are_listed() -> None:
     certificate = ROOT / "examples" / "certificate"
 
     missing = tidegate("lint", certificate, "--empty-cluster", "-o", "json")
@@ -233,7 +233,7 @@ def test_an_empty_cluster_lacks_what_is_not_in_the_repository() -> None:
     assert any("cert-manager (Certificate, ClusterIssuer)" in message for message in messages)
 
 
-def test_an_empty_cluster_lacks_nothing_if_all_is_in_the_repository(
+def test_nothing_is_missing_on_an_empty_cluster_if_the_repository_contains_it(
     wording: RecordedWording,
 ) -> None:
     ran = tidegate("lint", "examples/first", "--empty-cluster")

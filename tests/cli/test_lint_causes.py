@@ -89,7 +89,7 @@ def test_objects_that_wait_for_one_late_object_are_one_finding(tmp_path: Path) -
     assert "shop/3.yaml" not in shown
 
 
-def test_one_operator_in_the_kustomization_of_its_resources_is_one_finding(tmp_path: Path) -> None:
+def test_an_operator_in_the_kustomization_of_its_resources_is_one_finding(tmp_path: Path) -> None:
     issuers = (ISSUER.format(name=name) for name in ("one", "two", "three"))
     files = {
         "clusters/units.yaml": f"{SOURCE}---\n{kustomization('certs')}",

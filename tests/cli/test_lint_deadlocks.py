@@ -28,7 +28,7 @@ def deadlocks(folder: Path) -> list[str]:
     ]
 
 
-def test_a_deadlock_behind_another_one_is_reported_too(tmp_path: Path) -> None:
+def test_a_deadlock_after_another_one_is_also_reported(tmp_path: Path) -> None:
     files = {
         "shop/one.yaml": pods("Deployment", "one", notes(0), maps=("first",)),
         "shop/two.yaml": pods("Deployment", "two", notes(1), maps=("second",)),

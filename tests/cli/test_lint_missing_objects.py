@@ -131,7 +131,7 @@ def test_a_class_is_missing_only_in_a_repository_that_deploys_classes(
     assert finding.severity == severity
 
 
-def test_a_namespace_that_nothing_creates_is_a_warning_beside_others(tmp_path: Path) -> None:
+def test_a_missing_namespace_is_a_warning_if_others_exist(tmp_path: Path) -> None:
     app = application().replace(", syncOptions: [CreateNamespace=true]", "")
     shop = {"shop/settings.yaml": config_map("settings"), "shop/other.yaml": NAMESPACE}
     write_files(tmp_path, {"app.yaml": app, **shop})
@@ -182,7 +182,7 @@ CHART = application("chart").replace(
     ],
     ids=["operator", "Job", "copied", "unrendered chart", "manifest", "script"],
 )
-def test_what_something_unknown_may_create_is_a_note_with_the_reason(
+def test_an_object_that_an_unknown_source_may_create_is_a_note(
     texts: tuple[str, ...], files: dict[str, str], reason: str, tmp_path: Path
 ) -> None:
     findings = lint_of_shop(tmp_path, READER, *texts, **files)

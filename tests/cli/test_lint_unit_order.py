@@ -162,7 +162,7 @@ def test_the_printed_lines_remove_the_finding(tmp_path: Path) -> None:
     [((), "note"), ((kustomization("more", "infra"),), "warning")],
     ids=["no order at all", "another unit waits"],
 )
-def test_what_recovers_is_a_note_unless_the_repository_orders_its_units(
+def test_a_missing_order_that_recovers_is_a_note_unless_other_units_are_ordered(
     others: tuple[str, ...], severity: str, tmp_path: Path
 ) -> None:
     files = {
@@ -257,7 +257,7 @@ SOURCE_OF_CERTS = f"{{repoURL: {URL}, path: certs, targetRevision: v1.0.0}}"
     ],
     ids=["chart", "helmCharts", "remote manifest", "operator"],
 )
-def test_an_operator_is_recognized_by_its_name_wherever_it_comes_from(
+def test_an_operator_is_recognized_by_its_name_for_any_source(
     source: str, files: dict[str, str], tmp_path: Path
 ) -> None:
     certs = child("certs").replace(SOURCE_OF_CERTS, source)

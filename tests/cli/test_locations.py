@@ -73,7 +73,7 @@ def test_a_template_is_reported_as_it_can_be_opened(
     assert "Presync" in (here / name).read_text().splitlines()[int(line) - 1]
 
 
-def test_a_template_that_breaks_is_reported_so_as_well(repo: Path) -> None:
+def test_a_template_error_is_reported_with_the_same_path(repo: Path) -> None:
     (repo / "charts/shop/templates/settings.yaml").write_text("a: {{ fail `no` }}\n")
 
     ran = run_in_process(repo.parent, os.environ, ("render", "repo/charts/shop"))
@@ -81,7 +81,7 @@ def test_a_template_that_breaks_is_reported_so_as_well(repo: Path) -> None:
     assert "  at repo/charts/shop/templates/settings.yaml:1:" in ran.stderr
 
 
-def test_of_several_charts_each_has_its_own(repo: Path) -> None:
+def test_each_chart_has_its_own_locations(repo: Path) -> None:
     charts = repo / "charts"
     (charts / "shop/templates/settings.yaml").write_text("a: {{ fail `no` }}\n")
     (charts / "shop").rename(charts / "first")
@@ -108,7 +108,7 @@ def test_every_file_that_is_named_with_its_line_is_there(repo: Path) -> None:
     assert all((repo.parent / item).is_file() for item in named), named
 
 
-def test_a_list_of_known_findings_is_the_same_wherever_one_stands(repo: Path) -> None:
+def test_a_baseline_does_not_depend_on_the_current_directory(repo: Path) -> None:
     known = repo.parent / "known.json"
     args = ("--offline", "--baseline", str(known), "--update-baseline")
     run_in_process(repo.parent, os.environ, ("lint", "repo", *args))
@@ -119,7 +119,9 @@ def test_a_list_of_known_findings_is_the_same_wherever_one_stands(repo: Path) ->
 
 
 @pytest.mark.parametrize("verb", ["render", "plan", "simulate"])
-def test_a_values_file_is_reported_from_where_the_user_stands(verb: str, tmp_path: Path) -> None:
+def test_a_values_file_is_reported_relative_to_the_current_directory(
+    verb: str, tmp_path: Path
+) -> None:
     chart = write_files(tmp_path / "chart", {"Chart.yaml": "apiVersion: v2\nname: a\nversion: 1\n"})
     write_files(tmp_path / "sub", {"prod.yaml": "- a\n", "none.yaml": "\0"})
     for place, word, result in (

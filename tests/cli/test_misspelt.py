@@ -68,7 +68,7 @@ def run(folder: Path, *args: str) -> CommandOutput:
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
 @pytest.mark.parametrize(("note", "code", "misspelt", "meant"), MISSPELT.values(), ids=MISSPELT)
-def test_a_misspelt_word_is_reported_with_what_may_be_meant(
+def test_a_misspelt_word_is_reported_with_a_suggestion(
     note: str, code: str, misspelt: str, meant: str, verb: tuple[str, ...], tmp_path: Path
 ) -> None:
     write_unit(tmp_path / "unit", web=NOTES.format(note=note))

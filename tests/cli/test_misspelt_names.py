@@ -29,7 +29,7 @@ def lint_of_shop(folder: Path, *texts: str) -> dict[str, str]:
     }
 
 
-def test_a_name_that_is_nearly_right_is_reported_with_what_may_be_meant(tmp_path: Path) -> None:
+def test_a_misspelt_name_is_reported_with_a_suggestion(tmp_path: Path) -> None:
     web = pods("Deployment", "web", maps=("web-settingz",))
 
     result = lint_of_shop(tmp_path, web, config_map("web-settings"))
@@ -62,9 +62,7 @@ def test_two_names_that_one_object_needs_are_not_one(tmp_path: Path) -> None:
     assert not any("`db-users`" in fix for fix in fixes)
 
 
-def test_a_secret_that_goes_to_another_namespace_is_worth_a_note(
-    wording: RecordedWording, tmp_path: Path
-) -> None:
+def test_a_secret_in_another_namespace_is_a_note(wording: RecordedWording, tmp_path: Path) -> None:
     web = pods("Deployment", "web", secrets=("token",))
     user_home = "apiVersion: v1\nkind: Namespace\nmetadata: {name: vault}\n"
     secret = config_map("token", kind="Secret", inside="vault")
@@ -95,7 +93,7 @@ def lacks(folder: Path) -> list[str]:
     return [item["what"] for item in json.loads(ran.stdout)["emptyCluster"]["assumed"]]
 
 
-def test_what_a_chart_that_cannot_be_fetched_may_contain_is_not_missing(tmp_path: Path) -> None:
+def test_an_object_that_an_unavailable_chart_may_contain_is_not_missing(tmp_path: Path) -> None:
     chart = FAR_CHART.format(name="metrics", chart="kube-prometheus-stack", namespace="shop")
     web = pods("Deployment", "web", secrets=("grafana",))
     shop = {"shop/monitor.yaml": MONITOR, "shop/web.yaml": web}
@@ -104,7 +102,7 @@ def test_what_a_chart_that_cannot_be_fetched_may_contain_is_not_missing(tmp_path
     assert lacks(tmp_path) == []
 
 
-def test_what_no_chart_has_the_name_of_is_missing(tmp_path: Path) -> None:
+def test_an_object_without_a_matching_chart_is_missing(tmp_path: Path) -> None:
     chart = FAR_CHART.format(name="metrics", chart="datadog", namespace="datadog")
     web = pods("Deployment", "web", secrets=("grafana",))
     shop = {"shop/monitor.yaml": MONITOR, "shop/web.yaml": web}

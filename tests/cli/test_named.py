@@ -13,7 +13,7 @@ PLATFORM = ROOT / "examples" / "platform"
 
 
 @pytest.mark.parametrize("noun", ["kustomization", "ks", "kustomizations"])
-def test_one_is_rolled_out_alone(noun: str) -> None:
+def test_one_application_can_be_synced_alone(noun: str) -> None:
     ran = tidegate("flux", "reconcile", noun, "metrics", "-C", PLATFORM, "--sandbox", "--offline")
 
     assert ran.returncode == 0, ran.stderr
@@ -21,14 +21,14 @@ def test_one_is_rolled_out_alone(noun: str) -> None:
     assert "Namespace shop" not in ran.stdout
 
 
-def test_several_go_in_the_order_of_their_dependencies() -> None:
+def test_several_applications_are_synced_in_dependency_order() -> None:
     ran = tidegate("flux", "reconcile", "ks", "--all", "-C", PLATFORM, "--sandbox", "--offline")
 
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.index("Namespace metrics") < ran.stdout.index("Deployment metrics/collector")
 
 
-def test_what_one_comes_to_and_would_change(wording: RecordedWording) -> None:
+def test_one_unit_can_be_rendered_and_compared(wording: RecordedWording) -> None:
     args = ("ks", "infrastructure", "-C", PLATFORM, "--offline")
     built, differs = (
         tidegate("flux", "build", *args, "-o", "names"),
@@ -61,7 +61,7 @@ def test_a_selection_of_no_unit_is_not_all_units(
     wording(ran.stderr)
 
 
-def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:
+def test_an_ambiguous_unit_name_is_an_error(tmp_path: Path) -> None:
     config = config_map("web")
     app = (
         "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
@@ -87,7 +87,7 @@ def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_who_is_not_there_and_who_is_not_named_at_all(wording: RecordedWording) -> None:
+def test_unknown_and_missing_names_are_errors(wording: RecordedWording) -> None:
     unknown = tidegate("flux", "reconcile", "ks", "metric", "-C", PLATFORM, "--sandbox")
     unnamed = tidegate("flux", "reconcile", "hr", "-C", PLATFORM, "--sandbox")
 

@@ -47,7 +47,7 @@ def run(folder: Path, *args: str) -> CommandOutput:
 
 
 @pytest.mark.parametrize("args", NAMED, ids=" ".join)
-def test_of_two_with_one_name_that_of_the_namespace_is_meant(
+def test_the_namespace_selects_one_of_two_objects_with_the_same_name(
     args: tuple[str, ...], teams: Path
 ) -> None:
     red = run(teams, *args, "-n", "red", "--offline")
@@ -60,7 +60,7 @@ def test_of_two_with_one_name_that_of_the_namespace_is_meant(
 @pytest.mark.parametrize(
     "args", [*NAMED, ("flux", "suspend", "ks", "web"), ("flux", "logs", "web")], ids=" ".join
 )
-def test_who_is_in_another_namespace_is_not_there(args: tuple[str, ...], teams: Path) -> None:
+def test_an_object_of_another_namespace_is_not_found(args: tuple[str, ...], teams: Path) -> None:
     ran = run(teams, *args, "--namespace", "green", "--offline")
 
     assert (ran.code, ran.stdout) == (2, "")
@@ -77,7 +77,7 @@ def test_applications_are_known_by_their_namespace(verb: tuple[str], teams: Path
     )
 
 
-def test_a_file_without_a_namespace_is_played_in_the_given_namespace(tmp_path: Path) -> None:
+def test_an_object_without_a_namespace_gets_the_given_one(tmp_path: Path) -> None:
     folder = write_unit(tmp_path, web=config_map("web"))
 
     played = run(folder, "sandbox", "run", "web.yaml", "-n", "kube-public")

@@ -74,7 +74,7 @@ def run(verb: tuple[str, ...], folder: Path, **files: str) -> CompletedProcess[s
 
 
 @pytest.mark.parametrize("verb", [("simulate",), ("sync", "--sandbox")], ids=" ".join)
-def test_a_gate_waits_for_what_a_row_of_the_user_says(
+def test_a_gate_follows_the_operator_definition_of_the_user(
     verb: tuple[str, ...], tmp_path: Path
 ) -> None:
     files = {"widget": a_widget("it"), "behind": config_map("behind", wave="1")}

@@ -135,7 +135,7 @@ def shop(workspace: Workspace) -> Path:
 
 
 @pytest.mark.parametrize("remove", [pruning, deleting])
-def test_a_namespace_with_objects_of_others_is_not_deleted(
+def test_a_namespace_with_objects_of_other_owners_is_not_deleted(
     workspace: Workspace, shop: Path, remove: Removal
 ) -> None:
     ran = remove(workspace, shop)
@@ -149,7 +149,7 @@ def test_a_namespace_with_objects_of_others_is_not_deleted(
 
 
 @pytest.mark.parametrize("remove", [pruning, deleting])
-def test_a_confirmed_namespace_is_deleted_with_the_objects_of_others(
+def test_a_confirmed_namespace_is_deleted_with_objects_of_other_owners(
     workspace: Workspace, shop: Path, remove: Removal
 ) -> None:
     ran = remove(workspace, shop, "--yes-delete-contents")
@@ -158,7 +158,7 @@ def test_a_confirmed_namespace_is_deleted_with_the_objects_of_others(
     assert {"inside", "place"} <= set(names_by_event(ran, "object.pruned"))
 
 
-def test_units_of_one_last_directory_do_not_delete_each_others_objects(
+def test_units_with_the_same_directory_name_do_not_delete_objects_of_each_other(
     workspace: Workspace,
 ) -> None:
     web = workspace.directory("web/overlays/prod", web=a_setting("web"))
@@ -187,7 +187,7 @@ def test_an_object_taken_from_another_unit_is_reported_before_the_first_write(
     wording(line for line in shown.stdout.splitlines() if "default/web" in line)
 
 
-def test_a_dry_run_names_the_objects_of_others_in_a_namespace(
+def test_a_dry_run_names_objects_of_other_owners_in_a_namespace(
     wording: RecordedWording, workspace: Workspace, shop: Path
 ) -> None:
     for name in ("place", "inside"):

@@ -47,7 +47,7 @@ def test_every_key_of_the_document_is_described() -> None:
     assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
 
 
-def test_a_plan_says_by_its_exit_code_that_there_is_something_to_do(tmp_path: Path) -> None:
+def test_the_exit_code_of_a_plan_shows_whether_there_are_changes(tmp_path: Path) -> None:
     full = write_unit(tmp_path / "full", web=config_map())
     empty = write_unit(tmp_path / "empty", nothing="# nothing yet\n")
 
@@ -89,7 +89,7 @@ def test_a_chart_sees_the_version_of_the_cluster_it_is_planned_for(tmp_path: Pat
     assert "version: v1.36.0" in rendered.stdout, rendered.stderr
 
 
-def test_what_is_piped_in_is_a_file_of_manifests(tmp_path: Path) -> None:
+def test_standard_input_is_a_file_of_manifests(tmp_path: Path) -> None:
     given = config_map("web", wave="2") + "---\n" + config_map("soon")
     ran = tidegate_in(tmp_path, "plan", "-", given=given)
 
@@ -101,7 +101,7 @@ def test_what_is_piped_in_is_a_file_of_manifests(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_what_is_wrong_in_what_is_piped_in_has_its_line() -> None:
+def test_an_error_in_standard_input_has_its_line() -> None:
     ran = tidegate("plan", "-", given=config_map("web") + "---\nkind: [\n")
 
     assert (ran.returncode, ran.stdout) == (3, "")

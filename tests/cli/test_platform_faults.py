@@ -16,7 +16,7 @@ from tests.support.platforms import lay_out
 from tests.support.recorded_wording import RecordedWording
 
 NOT_KNOWN, GATE_STAYED_SHUT = 3, 4
-NOBODY_ANSWERS = """---
+UNREACHABLE_REPOSITORY = """---
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
 metadata: {name: jetstack, namespace: cert-manager}
@@ -49,7 +49,9 @@ VERBS = pytest.mark.parametrize("verb", ["simulate", "sync"])
 
 @VERBS
 @pytest.mark.parametrize(("name", "scenario", "cause"), FAULTS.values(), ids=FAULTS)
-def test_the_cause_is_told(examples: Path, verb: str, name: str, scenario: str, cause: str) -> None:
+def test_the_cause_is_reported(
+    examples: Path, verb: str, name: str, scenario: str, cause: str
+) -> None:
     file = examples / name / "scenarios" / f"{scenario}.yaml"
 
     ran = played(verb, examples / name, "--scenario", file)
@@ -93,7 +95,7 @@ def layers_with(examples: Path, folder: Path) -> Path:
 
 
 @VERBS
-def test_a_key_of_the_cluster_that_opens_nothing_is_told_with_the_file_and_the_recipient(
+def test_a_wrong_key_in_the_cluster_is_reported_with_the_file_and_the_recipient(
     examples: Path, verb: str
 ) -> None:
     scenario = examples / "layers" / "scenarios" / "age-key-wrong.yaml"
@@ -113,7 +115,7 @@ def test_a_key_of_the_cluster_that_opens_nothing_is_told_with_the_file_and_the_r
 
 
 @pytest.mark.parametrize("verb", ["render", "plan", "simulate", "sync"])
-def test_what_no_key_opens_does_not_pass(
+def test_no_command_passes_with_undecrypted_objects(
     wording: RecordedWording, examples: Path, tmp_path: Path, verb: str
 ) -> None:
     other = tmp_path / "other.agekey"
@@ -127,7 +129,7 @@ def test_what_no_key_opens_does_not_pass(
 
 
 @VERBS
-def test_without_a_key_the_secret_that_should_have_it_is_named(
+def test_a_missing_key_is_reported_with_its_secret(
     wording: RecordedWording, examples: Path, tmp_path: Path, verb: str
 ) -> None:
     nothing = tmp_path / "nothing.agekey"
@@ -168,12 +170,12 @@ def layers_from_far(examples: Path, folder: Path) -> Path:
     here = "{kind: GitRepository, name: flux-system, namespace: flux-system}"
     release = file.read_text().replace(here, "{kind: HelmRepository, name: jetstack}")
     named = release.replace("./charts/cert-manager", "cert-manager\n      version: v1.19.1")
-    file.write_text(named + NOBODY_ANSWERS)
+    file.write_text(named + UNREACHABLE_REPOSITORY)
     return root
 
 
 @VERBS
-def test_a_chart_repository_that_does_not_answer_is_named_with_who_needs_it(
+def test_an_unreachable_chart_repository_is_reported_with_its_units(
     wording: RecordedWording, examples: Path, tmp_path: Path, verb: str
 ) -> None:
     ran = played(verb, layers_from_far(examples, tmp_path))
@@ -190,7 +192,7 @@ def test_a_chart_repository_that_does_not_answer_is_named_with_who_needs_it(
     wording(line for line in ran.stderr.splitlines() if "warning[units.incomplete]" in line)
 
 
-def test_who_keeps_going_without_it_reads_what_was_written_and_what_was_not(
+def test_skip_broken_reports_what_was_written_and_what_was_not(
     wording: RecordedWording, examples: Path, tmp_path: Path
 ) -> None:
     root = layers_from_far(examples, tmp_path)

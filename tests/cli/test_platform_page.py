@@ -43,7 +43,7 @@ def functions_of(file: str) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_every_section_of_their_pages_has_a_row_with_who_shows_it(section: str) -> None:
+def test_every_section_of_their_pages_has_a_row_with_its_command(section: str) -> None:
     name, _, title = section.partition(": ")
     tables = (line.split(" | ") for line in part_of(name).splitlines() if line.startswith("| "))
     rows = [cells for cells in tables if title in cells[0].removeprefix("| ").split("; ")]
@@ -53,7 +53,7 @@ def test_every_section_of_their_pages_has_a_row_with_who_shows_it(section: str) 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_of_their_pages_is_in_ours(command: str) -> None:
+def test_every_command_of_their_pages_is_in_our_page(command: str) -> None:
     shown = re.sub(r"\\\|", "|", PAGE)
     parts = command.split("…")
 
@@ -66,7 +66,7 @@ def platforms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_what_lint_ignores_is_what_it_would_find_is_listed_and_has_a_reason(
+def test_each_suppressed_finding_exists_is_listed_and_has_a_reason(
     platforms: Path, name: str
 ) -> None:
     file = platforms / name / "tidegate.yaml"

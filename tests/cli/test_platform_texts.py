@@ -96,7 +96,7 @@ def notes_of(body: JsonObject) -> JsonObject:
     return get_mapping(body, "metadata", "annotations")
 
 
-def test_nine_applications_stand_in_their_waves_and_sync_by_themselves(platforms: Path) -> None:
+def test_nine_applications_have_their_waves_and_automated_sync(platforms: Path) -> None:
     objects = objects_of(platforms, "fineract")
 
     applications = {
@@ -113,7 +113,7 @@ def test_nine_applications_stand_in_their_waves_and_sync_by_themselves(platforms
     assert policies == [{"prune": True, "selfHeal": True}] * len(WAVES)
 
 
-def test_databases_and_schema_come_as_hooks_and_the_realm_behind_keycloak(platforms: Path) -> None:
+def test_databases_and_schema_are_hooks_and_the_realm_follows_keycloak(platforms: Path) -> None:
     objects = objects_of(platforms, "fineract")
 
     hooks = {
@@ -154,7 +154,7 @@ def test_pods_wait_for_what_they_need_and_have_forty_minutes_to_start(platforms:
         assert [probe[key] for key in times] == [60, 30, 80]
 
 
-def test_the_realm_has_its_clients_and_fineract_knows_who_signs(platforms: Path) -> None:
+def test_the_realm_has_its_clients_and_fineract_knows_the_issuer(platforms: Path) -> None:
     objects = objects_of(platforms, "fineract")
 
     realm: Json = json.loads(get_text(objects["ConfigMap fineract-realm"], "data", "fineract.json"))
@@ -195,7 +195,7 @@ def test_sets_take_listed_paths_or_whatever_is_in_a_directory(platforms: Path) -
     assert (paths_of("monitoring"), paths_of("my-apps")) == (["monitoring/*"], ["my-apps/*/*"])
 
 
-def test_one_set_has_a_step_for_each_phase_and_few_at_a_time_below_others(platforms: Path) -> None:
+def test_one_appset_has_a_step_for_each_phase_with_a_limit(platforms: Path) -> None:
     objects = objects_of(platforms, "ladder")
 
     steps = get_mappings(
@@ -208,7 +208,9 @@ def test_one_set_has_a_step_for_each_phase_and_few_at_a_time_below_others(platfo
     assert most["650"] is None
 
 
-def test_layers_wait_for_each_other_decrypt_and_look_every_ten_minutes(platforms: Path) -> None:
+def test_layers_depend_on_each_other_decrypt_and_reconcile_every_ten_minutes(
+    platforms: Path,
+) -> None:
     objects = objects_of(platforms, "layers")
 
     before = ""

@@ -22,7 +22,7 @@ def test_the_page_has_the_table_that_the_command_prints() -> None:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=lambda item: item.name)
-def test_its_times_are_those_of_the_page(platform: Staged, tmp_path: Path) -> None:
+def test_the_times_equal_those_of_the_page(platform: Staged, tmp_path: Path) -> None:
     played = play(platform, stage(platform.name, tmp_path))
 
     assert row_of(platform, played) in ROWS

@@ -24,7 +24,7 @@ def platforms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("verb", ["lint", "plan", "simulate", "waves", "graph", "sync --sandbox"])
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_a_verb_says_of_a_platform_what_it_said(
+def test_a_command_prints_the_recorded_output_for_a_platform(
     platforms: Path, name: str, verb: str, pytestconfig: pytest.Config
 ) -> None:
     args = (*verb.split(), name, *(given_for(name) if verb in PLAYED else ()))

@@ -25,7 +25,7 @@ VERBS = [
 
 
 @pytest.mark.parametrize("args", VERBS, ids=" ".join)
-def test_the_progress_line_comes_at_once_and_is_cleared(args: tuple[str, ...]) -> None:
+def test_the_progress_line_is_shown_at_once_and_cleared(args: tuple[str, ...]) -> None:
     verb, *options = args
     with on_terminal("tidegate", verb, FIRST, *options) as program:
         code = program.finish()

@@ -67,7 +67,7 @@ REFUSALS: dict[str, tuple[dict[str, Json], tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_what_a_project_does_not_allow_is_refused_before_the_first_write_with_its_rule(
+def test_an_object_that_a_project_forbids_is_rejected_with_the_rule_before_the_first_write(
     tmp_path: Path, name: str
 ) -> None:
     spec, names, rule = REFUSALS[name]
@@ -91,7 +91,7 @@ def test_what_a_project_does_not_allow_is_refused_before_the_first_write_with_it
     assert not written(rest) & {"web", "web-late"}
 
 
-def test_what_lies_in_another_namespace_must_be_allowed_there(tmp_path: Path) -> None:
+def test_an_object_in_another_namespace_must_be_permitted_there(tmp_path: Path) -> None:
     repository = two_units(tmp_path, destinations=[{"server": "*", "namespace": "shop"}])
     repository.put("web/all.yaml", setting("web"), setting("stray", "kube-system"))
 
@@ -105,7 +105,7 @@ def test_what_lies_in_another_namespace_must_be_allowed_there(tmp_path: Path) ->
     assert "web/all.yaml:" in ran.stderr
 
 
-def test_what_is_in_no_namespace_must_be_on_the_list_of_the_cluster(
+def test_a_cluster_scoped_object_must_be_in_the_whitelist(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     repository = two_units(tmp_path, clusterResourceWhitelist=[])
@@ -141,7 +141,7 @@ def test_a_namespace_that_is_to_be_made_must_be_allowed_unless_it_is_there(tmp_p
     assert "argo.project" not in there.stderr
 
 
-def test_an_application_stands_where_its_project_takes_applications_from(tmp_path: Path) -> None:
+def test_an_application_must_be_in_a_source_namespace_of_its_project(tmp_path: Path) -> None:
     repository = two_units(tmp_path)
     misplaced = of_project("web", "web")
     repository.put("apps/web.yaml", {**misplaced, "metadata": named("web", "team-a")})
@@ -179,7 +179,7 @@ def test_a_project_that_is_not_in_the_repository_is_reported_and_refuses_nothing
     )
 
 
-def test_a_cluster_of_which_only_the_name_is_known_is_reported_where_the_server_matters(
+def test_a_cluster_without_a_known_server_is_reported_if_the_server_is_needed(
     tmp_path: Path,
 ) -> None:
     east: Json = {"server": "https://east.example.com", "namespace": "*"}
@@ -207,7 +207,7 @@ def test_a_cluster_of_which_only_the_name_is_known_is_reported_where_the_server_
     )
 
 
-def test_what_a_project_refuses_is_not_played_by_argo_cd_and_others_go_on(tmp_path: Path) -> None:
+def test_a_unit_that_its_project_forbids_is_not_synced_and_others_continue(tmp_path: Path) -> None:
     repository = two_units(tmp_path, namespaceResourceWhitelist=[])
 
     ran = tidegate("simulate", repository.root, "-o", "json")
@@ -217,7 +217,7 @@ def test_what_a_project_refuses_is_not_played_by_argo_cd_and_others_go_on(tmp_pa
     assert "web" not in written(ran)
 
 
-def test_a_closed_window_holds_its_unit_until_it_opens_and_no_other(tmp_path: Path) -> None:
+def test_a_closed_window_blocks_only_its_unit_until_it_opens(tmp_path: Path) -> None:
     repository = two_units(tmp_path, syncWindows=[NIGHT])
 
     ran = synced(repository, "--start", "2026-11-17T23:30:00Z")
@@ -258,7 +258,7 @@ def test_an_open_window_holds_no_unit_and_the_time_of_the_check_is_reported(tmp_
     )
 
 
-def test_a_scenario_says_when_a_simulation_begins(tmp_path: Path) -> None:
+def test_a_scenario_sets_the_start_time_of_a_simulation(tmp_path: Path) -> None:
     repository = two_units(tmp_path / "repo", syncWindows=[NIGHT])
     scenario = tmp_path / "night.yaml"
     scenario.write_text("start: 2026-11-17T23:30:00+01:00\n")
@@ -355,7 +355,7 @@ def test_a_window_that_never_opens_is_an_error_and_its_unit_is_left_out(tmp_path
     assert not written(rest) & {"web", "web-late"}
 
 
-def test_a_window_that_is_for_others_holds_no_unit(tmp_path: Path) -> None:
+def test_a_window_of_other_units_blocks_nothing(tmp_path: Path) -> None:
     repository = two_units(tmp_path, syncWindows=[{**NIGHT, "applications": ["other"]}])
 
     ran = synced(repository, "--start", "2026-11-17T23:30:00Z")
@@ -386,7 +386,7 @@ def test_syncs_use_the_account_of_their_destination_where_argo_cd_impersonates(
     assert refused.returncode == 3
 
 
-def test_orphaned_objects_are_reported_where_the_project_says_so(
+def test_orphaned_objects_are_reported_if_the_project_enables_it(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     ignored: Json = [{"group": "", "kind": "Secret", "name": "known-*"}]
@@ -411,7 +411,7 @@ def test_orphaned_objects_are_reported_where_the_project_says_so(
     assert "argo.orphaned" not in quiet.stderr
 
 
-def test_a_global_project_adds_its_rules_to_those_that_its_labels_take(tmp_path: Path) -> None:
+def test_a_global_project_adds_its_rules_to_projects_with_its_labels(tmp_path: Path) -> None:
     repository = two_units(tmp_path)
     labelled = project()
     labelled["metadata"] = {**named("team", "argocd"), "labels": {"tier": "low"}}

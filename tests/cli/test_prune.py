@@ -45,7 +45,9 @@ def pruned(ran: subprocess.CompletedProcess[str]) -> list[str]:
     return sorted(event["name"] for event in events if event["event"] == "object.pruned")
 
 
-def test_what_asks_first_is_left_alone_and_named(wording: RecordedWording, shop: Path) -> None:
+def test_an_object_that_requires_confirmation_is_kept_and_reported(
+    wording: RecordedWording, shop: Path
+) -> None:
     shown, result = run(shop, "--prune"), run(shop, "--prune", "-o", "json")
 
     assert (shown.returncode, result.returncode) == (0, 0)
@@ -56,7 +58,7 @@ def test_what_asks_first_is_left_alone_and_named(wording: RecordedWording, shop:
     assert pruned(result) == ["old"]
 
 
-def test_what_asks_first_goes_with_confirm(shop: Path) -> None:
+def test_an_object_that_requires_confirmation_is_pruned_with_confirm_prune(shop: Path) -> None:
     ran = run(shop, "--prune", "--confirm-prune", "-o", "json")
 
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -70,7 +72,7 @@ def test_without_prune_nothing_is_reported(shop: Path) -> None:
     assert pruned(ran) == []
 
 
-def test_a_dry_run_shows_what_would_go_in_its_wave(wording: RecordedWording, shop: Path) -> None:
+def test_a_dry_run_shows_pruned_objects_in_their_wave(wording: RecordedWording, shop: Path) -> None:
     asking = run(shop, "--prune", "--dry-run").stdout.splitlines()
     agreed = run(shop, "--prune", "--confirm-prune", "--dry-run").stdout.splitlines()
     without = run(shop, "--dry-run").stdout

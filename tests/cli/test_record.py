@@ -62,7 +62,7 @@ def test_units_are_in_a_record_with_their_waves(tmp_path: Path) -> None:
     assert (waves["database"], waves["shop"]) == (0, 1)
 
 
-def test_an_older_record_is_replaced_when_a_rollout_begins_and_not_before(tmp_path: Path) -> None:
+def test_an_older_record_is_replaced_only_when_the_rollout_starts(tmp_path: Path) -> None:
     record, unit = tmp_path / "run.jsonl", write_unit(tmp_path / "unit", web=config_map())
     type_in("sync", unit, "--sandbox", "--record", record)
     first = record.read_text()

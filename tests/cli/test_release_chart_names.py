@@ -92,7 +92,7 @@ def test_a_chart_of_another_name_is_another_release(
     assert charts(sandbox) == [(1, "till")]
 
 
-def test_it_is_upgraded_where_it_is_if_the_release_says_so(
+def test_a_renamed_chart_is_upgraded_in_place_if_the_release_says_so(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
@@ -108,7 +108,7 @@ def test_it_is_upgraded_where_it_is_if_the_release_says_so(
     assert "delete configmaps/web" not in sandbox.changes()[before:]
 
 
-def test_revision_numbers_go_on_after_a_history_that_is_kept(
+def test_revision_numbers_continue_after_a_kept_history(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.release(uninstall={"keepHistory": True})
@@ -128,7 +128,7 @@ def test_revision_numbers_go_on_after_a_history_that_is_kept(
 
 
 @pytest.mark.parametrize("by_flux", [True, False])
-def test_what_flux_released_is_replaced_and_what_helm_released_is_upgraded(
+def test_a_release_of_flux_is_replaced_and_a_release_of_helm_upgraded(
     sandbox: PersistentSandbox, shop: ChartRepository, *, by_flux: bool
 ) -> None:
     """helm-controller goes by what it has released itself."""
@@ -142,7 +142,7 @@ def test_what_flux_released_is_replaced_and_what_helm_released_is_upgraded(
     assert charts(sandbox) == ([(1, "till")] if by_flux else [(1, "shop"), (2, "till")])
 
 
-def test_killed_on_its_way_it_ends_and_begins_once(
+def test_a_killed_replacement_uninstalls_and_installs_once(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)

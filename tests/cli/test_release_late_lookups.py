@@ -66,7 +66,7 @@ def seen(sandbox: PersistentSandbox) -> dict[str, Json]:
 
 
 @pytest.mark.parametrize("template", [FOUND, NEEDED])
-def test_a_release_sees_what_came_before_it_in_the_same_rollout(
+def test_a_release_looks_up_objects_deployed_before_it_in_the_rollout(
     sandbox: PersistentSandbox, shop: ChartRepository, template: str
 ) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=template))
@@ -81,7 +81,7 @@ def test_a_release_sees_what_came_before_it_in_the_same_rollout(
     assert (again.code, revision_statuses(sandbox)) == (0, [(1, "deployed")])
 
 
-def test_releases_that_look_at_each_other_come_one_after_another(
+def test_releases_that_look_up_each_other_are_ordered(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """The second needs what the first makes of what came before that."""
@@ -117,7 +117,7 @@ def test_an_upgrade_sees_what_was_changed_before_it(
     assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
-def test_objects_of_a_kind_that_comes_with_the_rollout_are_found(
+def test_objects_of_a_kind_installed_by_the_rollout_are_found(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     metadata: Json = {"name": "red", "namespace": "flux-system"}
@@ -180,7 +180,7 @@ def test_a_plan_of_what_is_known_later_is_not_saved(
     assert not file.exists()
 
 
-def test_what_is_in_the_cluster_is_not_reported_as_late(
+def test_objects_in_the_cluster_are_not_reported_as_late_lookups(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.put(namespace("sea"))
@@ -192,7 +192,7 @@ def test_what_is_in_the_cluster_is_not_reported_as_late(
     assert "flux.lookup-late" not in planned.stderr
 
 
-def test_what_no_unit_contains_is_a_fault_before_anything_is_written(
+def test_a_lookup_of_an_unknown_object_is_an_error_before_the_first_write(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=NEEDED.replace('"base"', '"none"')))
@@ -205,7 +205,7 @@ def test_what_no_unit_contains_is_a_fault_before_anything_is_written(
     assert sandbox.changes()[before:] == []
 
 
-def test_what_is_deployed_needs_what_it_looked_up_no_more(
+def test_a_deployed_release_no_longer_needs_its_lookups(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
@@ -220,7 +220,7 @@ def test_what_is_deployed_needs_what_it_looked_up_no_more(
     assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
-def test_what_does_not_come_in_time_fails_the_release_and_no_other_unit(
+def test_a_lookup_that_times_out_fails_only_its_release(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """Nothing has it wait for what it needs."""
@@ -237,7 +237,7 @@ def test_what_does_not_come_in_time_fails_the_release_and_no_other_unit(
 
 
 @pytest.mark.parametrize("engine", ["flux", "tidegate"])
-def test_a_simulation_sees_it_as_well(shop: ChartRepository, engine: str) -> None:
+def test_a_simulation_repeats_late_lookups(shop: ChartRepository, engine: str) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
     shop.put("templates/more.yaml", MORE)
 

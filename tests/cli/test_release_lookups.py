@@ -78,7 +78,7 @@ def test_a_template_sees_what_is_in_the_cluster(
 
 
 @pytest.mark.parametrize("template", [PASSWORD, ONLY_WHERE_ABSENT])
-def test_what_is_made_where_it_is_absent_stays(
+def test_an_object_generated_because_it_was_absent_is_kept(
     sandbox: PersistentSandbox, shop: ChartRepository, template: str
 ) -> None:
     name = "password" if template is PASSWORD else "once"
@@ -111,7 +111,7 @@ def test_drift_is_minded_by_the_record(sandbox: PersistentSandbox, shop: ChartRe
 
 
 @pytest.mark.parametrize("turns", [8, 14, 20])
-def test_a_run_that_dies_is_gone_on_with_as_it_was_recorded(
+def test_a_killed_run_continues_with_its_recorded_lookups(
     sandbox: PersistentSandbox, shop: ChartRepository, turns: int
 ) -> None:
     shop.put("templates/word.yaml", ONLY_WHERE_ABSENT)
@@ -159,7 +159,7 @@ def test_a_list_is_found_and_numbers_stay_whole(
     assert (seen["missing"], seen["made"]) == ("0", "string")
 
 
-def test_what_is_found_in_a_secret_is_shown_nowhere(
+def test_looked_up_secret_values_are_not_printed(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     text = """'{{ (lookup "v1" "Secret" "shop" "token").data.word | b64dec }}'"""
@@ -205,7 +205,7 @@ def test_a_name_that_is_random_is_refused(
     assert "render.helm.lookup" in ran.stderr
 
 
-def test_without_a_cluster_nothing_is_found_and_that_is_reported(
+def test_without_a_cluster_lookups_find_nothing_and_a_note_says_so(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/_aside.tpl", '{{/* lookup "v1" */}}{{ define "a.lookup" }}{{ end }}\n')

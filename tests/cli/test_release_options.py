@@ -45,7 +45,7 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 
 @pytest.mark.parametrize("cleans", [True, False])
-def test_what_a_failed_upgrade_has_made_goes_where_the_release_says_so(
+def test_objects_of_a_failed_upgrade_are_deleted_if_the_release_says_so(
     sandbox: PersistentSandbox, shop: ChartRepository, *, cleans: bool
 ) -> None:
     sandbox.sync(shop.root)
@@ -67,7 +67,7 @@ TAKEN_BACK: Json = {"remediation": {"remediateLastFailure": True}}
 
 
 @pytest.mark.parametrize("cleans", [True, False])
-def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
+def test_objects_of_a_rejected_rollback_are_deleted_if_the_release_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository, *, cleans: bool
 ) -> None:
     """The upgrade takes two objects away; the second is refused when both are to come back."""
@@ -95,7 +95,7 @@ def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
     assert ("old" in settings) is not cleans
 
 
-def test_what_a_rollback_has_made_stays_where_it_only_waits_in_vain(
+def test_objects_of_a_rollback_that_times_out_are_kept(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """Helm cleans up behind a write that is refused, and not behind a hook or a wait."""
@@ -139,7 +139,7 @@ def test_a_rollback_has_a_time_of_its_own(
     assert revision_statuses(sandbox)[-1] == (3, "failed")
 
 
-def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
+def test_an_uninstall_has_its_own_timeout_and_can_be_continued(
     wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
@@ -161,7 +161,7 @@ def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
     wording(sandbox.run("delete", shop.root, "--sandbox", "--yes").stdout)
 
 
-def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
+def test_a_repeated_failure_is_a_new_revision_even_without_writes(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/never.yaml", to_yaml(deployment("never")))
@@ -189,7 +189,7 @@ def test_hooks_that_have_run_stay_after_an_uninstall_as_helm_leaves_them(
 
 
 @pytest.mark.parametrize("way", ["background", "foreground", "orphan"])
-def test_what_objects_own_goes_or_stays_as_the_release_says(
+def test_owned_objects_follow_the_deletion_propagation_of_the_release(
     sandbox: PersistentSandbox, shop: ChartRepository, way: str
 ) -> None:
     labels: Json = {"app": "web"}

@@ -55,7 +55,7 @@ def test_an_install_that_fails_is_uninstalled_and_tried_again(
     assert histories(shop.root, *scenario(tmp_path, FAILS)) == [("web", [])]
 
 
-def test_a_chart_of_another_name_that_comes_meanwhile_is_another_release(
+def test_a_commit_with_another_chart_name_replaces_the_release(
     tmp_path: Path, shop: ChartRepository
 ) -> None:
     """What failed under the old name is uninstalled before the next try."""
@@ -71,7 +71,7 @@ def test_a_chart_of_another_name_that_comes_meanwhile_is_another_release(
     assert ("web", [(1, "deployed", "Install complete")]) in result
 
 
-def test_what_comes_meanwhile_is_an_upgrade_and_the_text_tells_both(
+def test_a_commit_during_the_simulation_upgrades_the_release_and_both_revisions_are_printed(
     wording: RecordedWording, tmp_path: Path, shop: ChartRepository
 ) -> None:
     """The hook fails; a commit without it comes before the next try."""

@@ -43,7 +43,7 @@ def versions(body: JsonObject) -> list[tuple[object, str]]:
     return [(item["version"], get_text(item, "status")) for item in history]
 
 
-def test_a_release_says_what_was_installed_and_upgraded(
+def test_the_status_of_a_release_contains_installs_and_upgrades(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     installed = sandbox.sync(shop.root)
@@ -65,7 +65,9 @@ def test_a_release_says_what_was_installed_and_upgraded(
     assert ("web", "UpgradeSucceeded") in list_results(sandbox, "shop")
 
 
-def test_a_second_run_says_nothing_new(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
+def test_a_second_run_writes_the_same_status(
+    sandbox: PersistentSandbox, shop: ChartRepository
+) -> None:
     sandbox.sync(shop.root)
     before = read_result(sandbox)
 
@@ -74,7 +76,7 @@ def test_a_second_run_says_nothing_new(sandbox: PersistentSandbox, shop: ChartRe
     assert read_result(sandbox) == before
 
 
-def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
+def test_the_status_of_a_rolled_back_upgrade_says_that_retries_are_exhausted(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
@@ -109,7 +111,7 @@ def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
     assert "upgradeFailures" not in get_mapping(read_result(sandbox), "status")
 
 
-def test_an_install_that_is_uninstalled_says_so(
+def test_the_status_contains_an_uninstalled_install(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
@@ -147,7 +149,7 @@ def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
 
 
 @pytest.mark.parametrize("mode", ["warn", "enabled"])
-def test_a_release_says_what_has_drifted(
+def test_the_status_of_a_release_contains_its_drift(
     sandbox: PersistentSandbox, shop: ChartRepository, mode: str
 ) -> None:
     shop.put("templates/more.yaml", config_map("more", to="more"))
@@ -180,7 +182,7 @@ def test_a_release_says_what_has_drifted(
     assert condition(read_result(sandbox), "Ready") == ready
 
 
-def test_an_upgrade_that_has_nothing_to_go_back_to_says_so(
+def test_the_status_says_that_no_revision_can_be_rolled_back_to(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))

@@ -114,7 +114,7 @@ def test_a_test_that_fails_fails_the_release_which_stays_deployed(
     assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
-def test_what_failed_its_tests_is_released_again_by_who_asks_for_it(
+def test_a_release_with_failed_tests_is_deployed_again_on_request(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test"))
@@ -158,7 +158,7 @@ def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
     assert versions(read_result(sandbox)) == [(5, "deployed"), (4, "superseded"), (3, "superseded")]
 
 
-def test_an_install_that_fails_its_tests_is_uninstalled_where_the_release_says_so(
+def test_an_install_with_failed_tests_is_uninstalled_if_the_release_says_so(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test"))
@@ -185,7 +185,7 @@ def test_an_install_that_fails_its_tests_is_uninstalled_where_the_release_says_s
         {"test": ON, "install": {"remediation": {"ignoreTestFailures": True}}},
     ],
 )
-def test_tests_whose_failures_are_ignored_are_reported_and_fail_nothing(
+def test_ignored_test_failures_are_reported_and_fail_nothing(
     wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository, spec: JsonObject
 ) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test", weight=-1))
@@ -211,9 +211,7 @@ def test_tests_whose_failures_are_ignored_are_reported_and_fail_nothing(
     assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
-def test_only_those_tests_are_run_that_are_asked_for(
-    sandbox: PersistentSandbox, shop: ChartRepository
-) -> None:
+def test_only_the_selected_tests_are_run(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test"))
     shop.put("templates/tests/more.yaml", hook("more", "test-success"))
     filters: Json = [{"name": "broken", "exclude": True}]
@@ -227,7 +225,7 @@ def test_only_those_tests_are_run_that_are_asked_for(
     assert phases(sandbox) == {"broken": "", "more": "", "probe": "Succeeded"}
 
 
-def test_what_is_deployed_is_tested_when_that_is_asked_for_later(
+def test_a_deployed_release_is_tested_when_tests_are_enabled_later(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("before", "pre-install,pre-upgrade"))
@@ -277,7 +275,7 @@ def test_tests_have_a_time_of_their_own(tmp_path: Path, shop: ChartRepository) -
 
 
 @pytest.mark.parametrize("event", ["pre-install", "post-install"])
-def test_a_hook_that_is_a_test_as_well_has_passed_when_it_has(
+def test_a_hook_that_is_also_a_test_is_not_run_twice(
     sandbox: PersistentSandbox, shop: ChartRepository, event: str
 ) -> None:
     shop.put("templates/tests/probe.yaml", hook("probe", f"{event},test"))

@@ -151,7 +151,7 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
     assert "flux.release-moved" not in again.stderr
 
 
-def test_killed_on_its_way_it_ends_and_begins_once(
+def test_a_killed_replacement_uninstalls_and_installs_once(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """The release becomes another one, and somebody kills that again and again."""
@@ -173,7 +173,7 @@ def test_killed_on_its_way_it_ends_and_begins_once(
     assert hooks == ["create jobs/before", "create jobs/behind"]
 
 
-def test_the_history_of_a_release_that_left_git_stays_where_it_says_so(
+def test_the_history_of_a_removed_release_is_kept_if_the_release_says_so(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.release(uninstall={"keepHistory": True, "disableHooks": True})
@@ -192,7 +192,7 @@ def test_the_history_of_a_release_that_left_git_stays_where_it_says_so(
     assert revision_statuses(sandbox) == [(1, "uninstalled"), (2, "deployed")]
 
 
-def test_after_a_kept_history_of_several_revisions_the_new_release_stays(
+def test_a_new_release_after_a_kept_history_is_not_uninstalled(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.put(namespace("quay"))
@@ -212,7 +212,7 @@ def test_after_a_kept_history_of_several_revisions_the_new_release_stays(
     assert revision_statuses(sandbox) == [(1, "superseded"), (2, "uninstalled"), (3, "deployed")]
 
 
-def test_of_a_release_whose_objects_are_gone_the_records_go(
+def test_the_records_of_a_release_without_objects_are_deleted(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     for name in ("before", "behind", "service"):
@@ -227,7 +227,7 @@ def test_of_a_release_whose_objects_are_gone_the_records_go(
     assert records(sandbox) == []
 
 
-def test_what_is_suspended_is_not_uninstalled(
+def test_a_suspended_release_is_not_uninstalled(
     wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
@@ -252,7 +252,7 @@ def _lists_all_secrets(request: Request) -> bool:
     return request.selection.kind.name == "Secret" and not request.selection.namespace
 
 
-def test_who_may_not_list_all_secrets_reads_where_former_releases_are_searched(
+def test_without_permission_to_list_all_secrets_the_searched_namespaces_are_reported(
     sandbox: PersistentSandbox, shop: ChartRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def ask_with_few_rights(

@@ -86,7 +86,7 @@ def test_values_that_change_no_object_are_a_revision_too(
     assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
-def test_as_many_records_are_kept_as_the_release_says(
+def test_the_history_limit_of_a_release_is_respected(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.release(maxHistory=2)
@@ -109,7 +109,9 @@ def test_a_release_that_is_deleted_leaves_no_record(
     assert "web" not in sandbox.all(CONFIG_MAP, "shop")
 
 
-def test_an_end_is_as_the_release_says(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
+def test_an_uninstall_follows_the_options_of_the_release(
+    sandbox: PersistentSandbox, shop: ChartRepository
+) -> None:
     """Without hooks, and with its history; a finalizer holds what goes, and nobody waits for it."""
     held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
     shop.put("templates/held.yaml", held)
@@ -125,7 +127,7 @@ def test_an_end_is_as_the_release_says(sandbox: PersistentSandbox, shop: ChartRe
     assert revision_statuses(sandbox) == [(1, "uninstalled")]
 
 
-def test_records_lie_where_the_release_says(
+def test_records_are_in_the_storage_namespace_of_the_release(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.release(storageNamespace="records", targetNamespace="shop", releaseName="till")
@@ -228,7 +230,7 @@ def test_definitions_of_a_chart_are_made_once_unless_they_are_to_be_replaced(
     assert "CustomResourceDefinition" not in records(sandbox)[-1].manifest
 
 
-def test_objects_say_which_release_they_are_of_and_hooks_do_not(
+def test_objects_have_release_labels_and_hooks_do_not(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("note", "pre-install", kind="ConfigMap"))
@@ -263,7 +265,7 @@ def test_options_of_upgrades_are_for_upgrades_alone(
     assert ran(upgraded) == ["objects"]
 
 
-def test_what_left_the_chart_goes_with_the_upgrade(
+def test_an_object_removed_from_the_chart_is_deleted_by_the_upgrade(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/old.yaml", config_map("old", to="old"))
@@ -276,7 +278,7 @@ def test_what_left_the_chart_goes_with_the_upgrade(
     assert revision_statuses(sandbox) == [(1, "superseded"), (2, "deployed")]
 
 
-def test_what_is_there_already_is_taken_over_unless_the_release_says_otherwise(
+def test_existing_objects_are_adopted_unless_the_release_disables_it(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": IN_PLACE, "data": {"a": "b"}})
@@ -297,7 +299,7 @@ def test_what_is_there_already_is_taken_over_unless_the_release_says_otherwise(
     assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
-def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
+def test_drift_is_corrected_without_hooks_and_without_a_new_revision(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
@@ -312,7 +314,7 @@ def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
     assert revision_statuses(sandbox) == [(1, "deployed")]
 
 
-def test_what_others_may_change_stays_until_the_next_revision(
+def test_ignored_drift_stays_until_the_next_revision(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/web.yaml", config_map("web", to=VALUE, kept="mine"))

@@ -125,7 +125,9 @@ def test_a_plan_reports_the_deletion(sandbox: PersistentSandbox, shop: ChartRepo
     assert not is_gone(sandbox)
 
 
-def test_it_ends_as_its_own_object_says(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
+def test_a_release_of_flux_is_uninstalled_with_the_options_of_its_helmrelease(
+    sandbox: PersistentSandbox, shop: ChartRepository
+) -> None:
     shop.release(uninstall={"keepHistory": True, "disableHooks": True})
     fill(sandbox, shop)
     before = len(sandbox.changes())
@@ -139,7 +141,7 @@ def test_it_ends_as_its_own_object_says(sandbox: PersistentSandbox, shop: ChartR
     assert "web" not in sandbox.all(CONFIG_MAP, "shop")
 
 
-def test_one_that_is_suspended_stays(
+def test_a_suspended_release_of_flux_is_kept(
     wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     fill(sandbox, shop)
@@ -158,7 +160,7 @@ def test_one_that_is_suspended_stays(
 
 
 @pytest.mark.parametrize("why", ["labels", "prune", "inventory"])
-def test_what_its_parent_would_not_prune_stays(
+def test_a_release_whose_parent_does_not_prune_is_kept(
     sandbox: PersistentSandbox, shop: ChartRepository, why: str
 ) -> None:
     """By kustomize-controller's rules: what it has an inventory of, and says that it may go."""
@@ -206,7 +208,7 @@ MOVES: dict[str, dict[str, Json]] = {
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_what_flux_released_under_another_name_or_place_is_uninstalled_first(
+def test_a_release_of_flux_with_another_name_or_namespace_is_uninstalled_first(
     sandbox: PersistentSandbox, shop: ChartRepository, move: str
 ) -> None:
     fill(sandbox, shop)

@@ -55,7 +55,7 @@ def write_directory(place: Path, *, name: str = "plain") -> Path:
     return place
 
 
-async def test_several_paths_come_in_the_order_they_are_named(
+async def test_several_paths_are_rendered_in_the_given_order(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     chart = write_chart(tmp_path / "web")
@@ -68,7 +68,7 @@ async def test_several_paths_come_in_the_order_they_are_named(
     assert ran.lines == ["v1 ConfigMap shop-web", "v1 ConfigMap plain", "v1 ConfigMap web"]
 
 
-async def test_what_is_wrong_with_one_path_does_not_end_the_others(
+async def test_an_error_in_one_path_does_not_stop_the_others(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     broken = write_overlay(tmp_path / "broken")
@@ -113,7 +113,7 @@ async def test_wrong_options_are_refused_with_exit_code_two(
     wording(ran.stderr)
 
 
-async def test_a_map_that_is_none_is_an_error(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_an_invalid_repo_map_is_an_error(tidegate: Tidegate, tmp_path: Path) -> None:
     ran = await tidegate.run("render", write_directory(tmp_path / "a"), "--repo-map", "nonsense")
 
     assert ran.code == 3
@@ -131,7 +131,7 @@ async def test_jsonnet_in_a_directory_is_evaluated(tidegate: Tidegate, tmp_path:
 
 
 @pytest.mark.parametrize("write", [write_chart, write_overlay])
-async def test_what_was_rendered_once_starts_no_program_again(
+async def test_a_cached_render_starts_no_program(
     tidegate: Tidegate, tmp_path: Path, write: Callable[[Path], Path]
 ) -> None:
     place = write(tmp_path / "web")
@@ -155,9 +155,7 @@ async def test_a_copy_elsewhere_is_the_same_chart(tidegate: Tidegate, tmp_path: 
     assert "name: web" in again.stdout
 
 
-async def test_whatever_changes_the_objects_renders_anew(
-    tidegate: Tidegate, tmp_path: Path
-) -> None:
+async def test_a_change_of_any_input_renders_again(tidegate: Tidegate, tmp_path: Path) -> None:
     chart = write_chart(tmp_path / "web", template=SEES + "  motto: {{ .Values.motto }}\n")
     values = tmp_path / "values.yaml"
 
@@ -182,7 +180,7 @@ async def test_whatever_changes_the_objects_renders_anew(
     assert "name: new" in changed.stdout
 
 
-async def test_a_base_beside_the_overlay_counts(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_a_base_next_to_the_overlay_is_an_input(tidegate: Tidegate, tmp_path: Path) -> None:
     write_overlay(tmp_path / "repository" / "base")
     (tmp_path / "repository" / ".git").mkdir()
     overlay = tmp_path / "repository" / "overlay"

@@ -39,7 +39,7 @@ def write_overlay(place: Path, *resources: str) -> Path:
     return place
 
 
-async def test_a_dependency_comes_from_its_repository_and_then_from_the_cache(
+async def test_a_dependency_is_fetched_from_its_repository_once(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     files = Files()
@@ -117,7 +117,7 @@ async def test_a_dependency_that_is_not_what_the_index_promises_is_refused(
     assert "error[source.digest]" in ran.stderr
 
 
-async def test_a_dependency_comes_from_a_registry(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_a_dependency_is_fetched_from_a_registry(tidegate: Tidegate, tmp_path: Path) -> None:
     registry = FakeRegistry()
     registry.push("1.2.0", packed("web"), CHART_LAYER)
     async with listening(registry.app()) as url:
@@ -275,7 +275,7 @@ async def test_the_address_of_its_own_repository_is_the_working_tree(
     assert ran.lines == ["v1 ConfigMap not-pushed", "v1 ConfigMap own"]
 
 
-async def test_a_directory_stands_for_a_repository(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_a_directory_can_replace_a_repository(tidegate: Tidegate, tmp_path: Path) -> None:
     here = tmp_path / "here" / "web"
     here.mkdir(parents=True)
     (here / "kustomization.yaml").write_text(KUSTOMIZATION)
@@ -288,7 +288,7 @@ async def test_a_directory_stands_for_a_repository(tidegate: Tidegate, tmp_path:
     assert (ran.code, ran.lines) == (0, ["v1 ConfigMap here", "v1 ConfigMap own"])
 
 
-async def test_a_directory_stands_for_a_repository_of_charts(
+async def test_a_directory_can_replace_a_chart_repository(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     write_chart(tmp_path / "here" / "queue")
@@ -300,7 +300,7 @@ async def test_a_directory_stands_for_a_repository_of_charts(
     assert (ran.code, len(ran.lines)) == (0, 2)
 
 
-async def test_a_chart_that_an_overlay_inflates_comes_from_its_repository(
+async def test_a_chart_of_an_overlay_is_fetched_from_its_repository(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     files = Files()

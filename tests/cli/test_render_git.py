@@ -26,7 +26,9 @@ async def serve_shop(place: Path) -> None:
     await shop.commit(apps__web_yaml=CONFIG.format(name="web"))
 
 
-async def test_the_users_own_credential_helper_is_asked(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_the_credential_helper_of_the_user_is_used(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
     await serve_shop(tmp_path / "served")
     tidegate.user_home.mkdir()
     server = GitServer(tmp_path / "served", password="sesame")
@@ -40,9 +42,7 @@ async def test_the_users_own_credential_helper_is_asked(tidegate: Tidegate, tmp_
     assert (opened.lines, opened.stderr) == (["v1 ConfigMap web"], "")
 
 
-async def test_submodules_come_only_when_they_are_asked_for(
-    tidegate: Tidegate, tmp_path: Path
-) -> None:
+async def test_submodules_are_fetched_only_if_enabled(tidegate: Tidegate, tmp_path: Path) -> None:
     inner = await Repository.create(tmp_path / "served" / "acme" / "inner.git")
     await inner.commit(b_yaml=CONFIG.format(name="inner"))
     outer = await Repository.create(tmp_path / "served" / "acme" / "outer.git")
@@ -70,7 +70,7 @@ async def test_submodules_come_only_when_they_are_asked_for(
         "https://127.0.0.1:1/acme/shop.git?ref=--upload-pack=touch ran",
     ],
 )
-async def test_an_address_that_is_none_runs_nothing(
+async def test_an_invalid_url_starts_no_program(
     tidegate: Tidegate, tmp_path: Path, address: str
 ) -> None:
     ran = await tidegate.run("render", "--", address, cwd=tmp_path)

@@ -75,7 +75,7 @@ async def test_generated_secrets_are_named_by_what_is_inside_the_files(
     assert len(ran.lines) == 3
 
 
-async def test_what_stood_encrypted_is_neither_shown_nor_kept(
+async def test_decrypted_values_are_neither_printed_nor_cached(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     key = AgeKey.generate()
@@ -112,7 +112,7 @@ async def test_an_encrypted_object_is_kept_encrypted(tidegate: Tidegate, tmp_pat
     assert "warning[render.sops.key]" in locked.stderr, "a cached object still needs its key"
 
 
-async def test_without_a_key_placeholders_stand_in_and_all_objects_are_there(
+async def test_without_a_key_values_are_replaced_by_placeholders(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     overlay = write_overlay(tmp_path / "sealed", AgeKey.generate())
@@ -163,7 +163,7 @@ async def test_the_seal_of_an_objects_own_file_is_verified(
 SERVICE = "    kms:\n        - {arn: 'arn:aws:kms:eu:1:key/shop', created_at: now, enc: abc}\n"
 
 
-async def test_offline_no_key_service_is_asked(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_offline_no_key_service_is_used(tidegate: Tidegate, tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     folder.mkdir()
     text, rule = SECRET.format(text=CANARY), ("--encrypted-regex", "^stringData$")

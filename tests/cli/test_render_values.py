@@ -41,7 +41,7 @@ def data_in(lines: list[str]) -> list[str]:
     return [line.strip() for line in lines if line.startswith("  motto:") or "size:" in line]
 
 
-async def test_values_come_from_a_web_server_in_their_turn_and_then_from_the_cache(
+async def test_remote_values_are_merged_in_order_and_cached(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     chart = a_chart(tmp_path)
@@ -59,7 +59,7 @@ async def test_values_come_from_a_web_server_in_their_turn_and_then_from_the_cac
 
 
 @pytest.mark.parametrize("options", [(), ("--offline",)])
-async def test_without_its_values_a_chart_is_unknown(
+async def test_a_chart_with_unavailable_values_is_incomplete(
     tidegate: Tidegate, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     async with listening(Files().app()) as url:
@@ -72,7 +72,7 @@ async def test_without_its_values_a_chart_is_unknown(
     assert "canary" not in ran.stderr
 
 
-async def test_what_is_wrong_with_fetched_values_is_reported_without_the_secret_part_of_the_address(
+async def test_an_error_in_fetched_values_is_reported_without_the_token_of_the_url(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     async with listening(Files({"/a.yaml": b"- a list\n"}).app()) as url:
@@ -84,7 +84,7 @@ async def test_what_is_wrong_with_fetched_values_is_reported_without_the_secret_
     assert "canary" not in ran.stderr
 
 
-async def test_values_of_a_link_are_those_of_its_file(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_a_linked_values_file_is_read(tidegate: Tidegate, tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "real.yaml").write_text("motto: linked\n")
     (tmp_path / "values.yaml").symlink_to("far/real.yaml")

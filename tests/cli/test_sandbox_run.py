@@ -82,7 +82,7 @@ spec:
     assert 60_000 <= failed[0] < 65_000
 
 
-def test_the_same_command_says_the_same_twice() -> None:
+def test_a_repeated_command_has_the_same_output() -> None:
     first, second = (run(SHOP, "--scenario", SLOW, "--seed", "7") for _ in range(2))
 
     assert first.stdout == second.stdout
@@ -111,7 +111,7 @@ def test_a_manifest_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> No
     assert f"at {broken}:" in ran.stderr
 
 
-def test_an_object_of_a_kind_that_is_not_served_is_refused_in_words(
+def test_an_object_of_an_unknown_kind_is_rejected_with_a_message(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     custom = tmp_path / "custom.yaml"
@@ -179,7 +179,7 @@ def test_an_operator_that_is_given_issues_a_certificate_that_a_job_waits_for(
     assert done > issued
 
 
-def test_a_profile_says_how_long_an_operator_takes(tmp_path: Path) -> None:
+def test_a_profile_sets_the_durations_of_an_operator(tmp_path: Path) -> None:
     manifests = write(tmp_path / "web.yaml", CERTIFICATE)
     scenario = write(tmp_path / "given.yaml", "given: {operators: [cert-manager]}\n")
     profile = write(

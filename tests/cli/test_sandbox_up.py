@@ -113,7 +113,7 @@ async def test_custom_kinds_have_the_names_and_columns_that_they_ask_for(console
     assert [row.split() for row in wide][1][:4] == ["gate.example.org/north", "True", "3", "ann"]
 
 
-async def test_errors_are_those_of_a_real_server(console: Console) -> None:
+async def test_errors_equal_those_of_a_real_server(console: Console) -> None:
     misspelt = SETTINGS.replace("\ndata:", "\ndat:")
 
     unknown = await console.kubectl("apply", "--server-side", "-f", "-", text=misspelt, code=1)
@@ -145,7 +145,7 @@ async def test_a_field_of_another_manager_is_a_conflict_unless_it_is_forced(
     assert kept.split()[-2:] == ["ben", "red"]
 
 
-async def test_what_is_not_served_is_refused_with_a_message(
+async def test_unsupported_requests_are_rejected_with_a_message(
     wording: RecordedWording, console: Console
 ) -> None:
     token = await console.kubectl("create", "token", "default", code=1)
@@ -190,7 +190,7 @@ async def test_client_side_apply_changes_what_is_written_and_leaves_the_rest(
     assert (both, item) == ("web:2 beside:3", "web:2")
 
 
-async def test_it_can_be_scaled_patched_and_restarted(console: Console) -> None:
+async def test_a_workload_can_be_scaled_patched_and_restarted(console: Console) -> None:
     await console.kubectl("apply", "-f", "-", text=WEB)
 
     scaled = await console.kubectl("scale", "deploy/patched", "--replicas=3")
@@ -289,7 +289,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
     await shell.tidegate("down")
 
 
-async def test_one_is_up_at_a_time_until_it_is_ended(shell: Shell) -> None:
+async def test_only_one_simulated_cluster_runs_until_it_is_stopped(shell: Shell) -> None:
     code, text = await shell.tidegate("up")
     again = await shell.tidegate("up")
     kubeconfig = shell.directory / KUBECONFIG
@@ -350,7 +350,7 @@ async def test_a_sandbox_that_was_killed_is_not_reported_as_running(shell: Shell
     assert code == 0, text
 
 
-async def test_what_cannot_start_says_why(shell: Shell, tmp_path: Path) -> None:
+async def test_a_failed_start_is_reported_with_its_reason(shell: Shell, tmp_path: Path) -> None:
     broken = tmp_path / "given.yaml"
     broken.write_text("apiVersion: v1\nkind: [")
 
@@ -361,7 +361,7 @@ async def test_what_cannot_start_says_why(shell: Shell, tmp_path: Path) -> None:
     assert f"at {broken}:" in text
 
 
-async def test_what_is_given_is_there_from_the_beginning(shell: Shell, tmp_path: Path) -> None:
+async def test_preloaded_objects_exist_from_the_start(shell: Shell, tmp_path: Path) -> None:
     given = tmp_path / "given.yaml"
     given.write_text(SETTINGS)
 

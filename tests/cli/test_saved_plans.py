@@ -102,7 +102,7 @@ def test_a_plan_is_refused_when_the_cluster_has_changed(
     del unit
 
 
-def test_other_options_are_another_plan_and_the_hint_names_those_it_was_made_with(
+def test_different_options_are_rejected_and_the_hint_names_the_original_ones(
     wording: RecordedWording,
     unit: Path,
 ) -> None:
@@ -131,7 +131,7 @@ def test_a_plan_for_no_cluster_is_not_run_on_a_real_one(unit: Path, tmp_path: Pa
     del unit, tmp_path
 
 
-def test_a_plan_with_a_fault_is_not_saved(unit: Path) -> None:
+def test_a_plan_with_an_error_is_not_saved(unit: Path) -> None:
     write_unit(unit, bad="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndada: {}\n")
 
     ran = run_here("plan", "unit", "--save", "unit.plan")
@@ -142,7 +142,7 @@ def test_a_plan_with_a_fault_is_not_saved(unit: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"kind": "TidegatePlan"}', "kind: [", "[" * 5_000])
-def test_what_is_no_saved_plan_is_refused(text: str, unit: Path) -> None:
+def test_an_invalid_plan_file_is_rejected(text: str, unit: Path) -> None:
     Path("unit.plan").write_text(text)
 
     ran = synced()
@@ -152,7 +152,7 @@ def test_what_is_no_saved_plan_is_refused(text: str, unit: Path) -> None:
     del unit
 
 
-def test_a_part_of_a_plan_cannot_be_asked_for(wording: RecordedWording, unit: Path) -> None:
+def test_a_saved_plan_cannot_be_run_partially(wording: RecordedWording, unit: Path) -> None:
     run_here("plan", "unit", "--save", "unit.plan")
 
     ran = synced("--resource", ":ConfigMap:web")

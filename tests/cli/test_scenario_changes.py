@@ -64,9 +64,7 @@ def drifts(ending: JsonObject) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)]
 
 
-def test_changes_of_others_are_reverted_with_growing_pauses(
-    wording: RecordedWording, tmp_path: Path
-) -> None:
+def test_drift_is_reverted_with_increasing_delays(wording: RecordedWording, tmp_path: Path) -> None:
     made = shop(tmp_path, HEALS)
     edits: Json = [scaled("3m", 2), scaled("3m20s", 3), scaled("3m40s", 4), deleted("10m")]
 
@@ -128,7 +126,7 @@ def test_an_edit_of_a_missing_object_is_reported(tmp_path: Path) -> None:
     assert " 3m " in edit["message"]
 
 
-def test_the_pauses_of_self_heal_are_those_of_the_settings(tmp_path: Path) -> None:
+def test_the_delays_of_self_heal_follow_the_settings(tmp_path: Path) -> None:
     made = shop(tmp_path, HEALS)
     keys = "controller.self.heal."
     result: JsonObject = {f"{keys}backoff.timeout.seconds": "0", f"{keys}timeout.seconds": "30"}

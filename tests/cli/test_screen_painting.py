@@ -59,7 +59,7 @@ def test_a_pipe_gets_neither() -> None:
     assert (ability.is_interactive, ability.has_colors) == (False, False)
 
 
-def test_no_color_is_honoured_and_keeps_the_picture() -> None:
+def test_no_color_removes_colors_only() -> None:
     ability = detect_capabilities(Tty(), {"TERM": "xterm", "NO_COLOR": "1"})
 
     assert (ability.is_interactive, ability.has_colors) == (True, False)
@@ -162,7 +162,7 @@ def test_a_picture_at_the_bottom_of_a_full_screen_scrolls_once() -> None:
     assert sum(row == "top" for row in vt.history) == 1
 
 
-def test_a_rollout_goes_on_though_its_output_is_no_longer_read() -> None:
+def test_a_rollout_continues_after_its_output_is_closed() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as stream:
@@ -174,7 +174,7 @@ def test_a_rollout_goes_on_though_its_output_is_no_longer_read() -> None:
         assert outlet.is_closed
 
 
-def test_what_a_stream_cannot_write_is_replaced() -> None:
+def test_unencodable_characters_are_replaced() -> None:
     stream = Tty("ascii")
 
     SafeStream(stream).write("✓ wave 0\n")

@@ -116,7 +116,7 @@ def test_the_records_are_the_events(recorded: ExampleRun) -> None:
     assert ends == (["failed"] if recorded.evidence else [])
 
 
-async def test_the_failure_says_what_the_kubelet_says() -> None:
+async def test_the_failure_contains_the_message_of_the_kubelet() -> None:
     recorded = await run_first_example(ignores_waves=True)
 
     shown = text_of(explain_failure(recorded.progress(), recorded.evidence))

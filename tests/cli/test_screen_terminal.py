@@ -29,7 +29,7 @@ def drawn_again(program: TerminalProgram, pictures: int = 3) -> None:
     program.read_until(lambda vt: vt.frames >= until)
 
 
-def test_a_picture_says_what_runs_and_what_it_waits_for(wording: RecordedWording) -> None:
+def test_the_live_view_shows_running_steps_and_their_waits(wording: RecordedWording) -> None:
     with on_terminal(PROGRAM, "stops") as program:
         program.read_until(waits)
 
@@ -61,7 +61,7 @@ def test_the_cursor_is_hidden_and_typing_unseen_while_a_picture_is_there() -> No
         assert "words" not in program.vt.text
 
 
-def test_a_clean_stop_gives_the_terminal_back_and_says_how_to_go_on(
+def test_a_clean_stop_restores_the_terminal_and_prints_how_to_resume(
     wording: RecordedWording,
 ) -> None:
     with on_terminal(PROGRAM, "stops") as program:
@@ -86,7 +86,7 @@ def test_a_second_interruption_stops_at_once() -> None:
         assert program.vt.shows_cursor
 
 
-def test_a_rollout_that_is_stopped_at_once_says_in_a_line_what_that_leaves(
+def test_a_killed_rollout_prints_how_to_resume_in_one_line(
     wording: RecordedWording,
 ) -> None:
     """At this pace it takes a second to give back what is held."""
@@ -144,7 +144,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
         wording(line for line in program.vt.text.splitlines() if "  rollout  " in line)
 
 
-def test_without_a_unicode_locale_the_marks_are_plain() -> None:
+def test_without_a_unicode_locale_symbols_are_ascii() -> None:
     with on_terminal(PROGRAM, "stops", LANG="C") as program:
         program.read_until(waits)
 

@@ -9,7 +9,7 @@ from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import FIRST, tidegate, write_unit
 
 
-def test_two_engines_stand_side_by_side(wording: RecordedWording) -> None:
+def test_two_engines_are_printed_in_columns(wording: RecordedWording) -> None:
     ran = tidegate("simulate", FIRST, "--engine", "tidegate,argocd")
 
     head, *lines = ran.stdout.splitlines()
@@ -42,7 +42,7 @@ def test_events_of_several_engines_have_the_names_of_their_engines(
     assert "dial-fails" in last["failures"][0]["why"][-1]
 
 
-def test_the_last_document_of_each_engine_says_how_it_ended_and_why() -> None:
+def test_the_last_document_of_each_engine_has_its_outcome_and_cause() -> None:
     args = ("--ignore-waves", "--engine", "tidegate,argocd", "-o", "json")
 
     ran = tidegate("simulate", FIRST, *args)
@@ -89,7 +89,7 @@ def test_an_engine_that_does_not_gate_the_last_wave_does_not_see_it_fail(
     wording(line for line in ran.stdout.splitlines() if "argocd: " in line)
 
 
-def test_what_the_cluster_would_refuse_is_reported_with_its_location(
+def test_an_object_that_the_cluster_would_reject_is_reported_with_its_location(
     wording: RecordedWording, tmp_path: Path
 ) -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndada: {}\n"

@@ -133,7 +133,7 @@ def test_two_kustomizations_take_turns_at_a_shared_object(tmp_path: Path) -> Non
     assert codes(documents)["units.shared"] == "warning"
 
 
-def test_a_failure_beside_an_object_that_is_only_awaited_is_explained(tmp_path: Path) -> None:
+def test_a_failure_next_to_an_awaited_object_is_explained(tmp_path: Path) -> None:
     """An awaited object has no body: nothing is known of what its operator makes."""
     checks = [
         {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": "default"},
@@ -240,7 +240,7 @@ spec:
     assert [item["name"] for item in get_mappings(end, "failedAfterwards")] == ["web"]
 
 
-def test_what_only_an_unknown_chart_can_create_is_assumed_to_be_ready(tmp_path: Path) -> None:
+def test_an_object_that_an_unknown_chart_may_create_is_assumed_to_be_ready(tmp_path: Path) -> None:
     release = """apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: {name: multus, namespace: default}

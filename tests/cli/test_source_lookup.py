@@ -123,7 +123,7 @@ def test_a_helm_repository_is_found_in_the_namespace_that_a_sibling_sets(tmp_pat
     assert "https://charts.example.com/charts" in message
 
 
-def test_a_source_of_the_same_cluster_comes_before_one_of_another(tmp_path: Path) -> None:
+def test_a_source_of_the_same_cluster_takes_precedence(tmp_path: Path) -> None:
     files = {"app/h.yaml": RELEASE.replace("{name: fluentd}", "{name: fluentd, namespace: x}")}
     for name in ("a", "b"):
         units = kustomization("sources", f"./sources/{name}") + kustomization("app", "./app")
@@ -208,7 +208,7 @@ CHART = {
 }
 
 
-def test_a_chart_with_values_of_environments_says_how_to_choose_one(tmp_path: Path) -> None:
+def test_a_chart_with_several_values_files_suggests_a_choice(tmp_path: Path) -> None:
     root = write_files(tmp_path, CHART)
 
     findings = [finding for finding in lint_report(root).findings if finding.code == "units.values"]
@@ -223,7 +223,7 @@ LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n"
 SUBMODULES = '[submodule "base"]\n\tpath = vendor/base\n\turl = https://example.com/base.git\n'
 
 
-def test_files_that_a_checkout_lacks_are_named_as_such(tmp_path: Path) -> None:
+def test_files_missing_in_a_checkout_are_reported(tmp_path: Path) -> None:
     files = {
         "cd/web.yaml": application("web", "apps"),
         "apps/a.yaml": config_map("a"),

@@ -40,7 +40,7 @@ def a_chain(root: Path) -> Repository:
     return made
 
 
-def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
+def test_applications_have_a_synced_and_healthy_status_with_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = (
@@ -97,7 +97,7 @@ def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
     )
 
 
-def test_what_git_says_of_an_application_is_left_as_it_is(
+def test_the_spec_of_an_application_is_not_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = (
@@ -166,7 +166,7 @@ def test_a_new_revision_is_in_every_status_and_in_the_history_of_what_changed(
         assert done[0] == done[1], name
 
 
-def test_a_child_that_fails_says_why_and_its_parent_is_not_synced(
+def test_a_failed_child_has_a_reason_and_its_parent_is_not_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = PersistentSandbox.make(tmp_path, monkeypatch, failing=["broken"])
@@ -197,7 +197,7 @@ def test_a_child_that_fails_says_why_and_its_parent_is_not_synced(
     assert ("red", "OperationCompleted") in list_results(cluster, "argocd")
 
 
-def test_kustomizations_say_which_revision_is_applied_and_what_is_theirs(
+def test_the_status_of_kustomizations_has_their_revision_and_inventory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
@@ -237,7 +237,7 @@ def test_kustomizations_say_which_revision_is_applied_and_what_is_theirs(
     ]
 
 
-def test_who_depends_on_a_unit_that_fails_says_for_whom_it_waits(
+def test_the_status_of_a_blocked_unit_names_the_failed_dependency(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = PersistentSandbox.make(tmp_path, monkeypatch, failing=["prepare"])
@@ -275,7 +275,7 @@ def test_who_depends_on_a_unit_that_fails_says_for_whom_it_waits(
     )
 
 
-def test_a_run_that_is_stopped_at_a_gate_says_so_and_the_next_one_that_it_is_done(
+def test_the_status_shows_a_stopped_run_and_then_the_completed_one(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
@@ -312,7 +312,7 @@ def test_a_status_that_cannot_be_written_is_reported_and_ends_nothing(
     assert "web" in cluster.all(CONFIG_MAP, "shop")
 
 
-def test_where_the_kinds_are_not_served_nothing_is_reported(
+def test_without_the_kinds_of_units_no_status_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=False)

@@ -21,7 +21,7 @@ from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, 
 from tidegate.model.k8s.objects import Json, JsonObject
 
 
-def test_a_unit_that_cannot_be_rendered_says_so_where_the_others_go_on(
+def test_the_status_of_a_unit_shows_its_render_error_while_others_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
@@ -60,7 +60,7 @@ def test_an_application_that_cannot_be_rendered_is_unknown(
     ]
 
 
-def test_what_is_not_pruned_keeps_an_application_out_of_sync(
+def test_an_unpruned_object_keeps_an_application_out_of_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = (
@@ -85,7 +85,7 @@ def test_what_is_not_pruned_keeps_an_application_out_of_sync(
     assert get_text(red, "health", "status") == "Healthy"
 
 
-def test_with_a_rule_for_applications_a_parent_is_as_well_as_its_children(
+def test_with_a_health_check_for_application_a_parent_has_the_health_of_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = tmp_path / "argocd-cm.yaml"
@@ -115,7 +115,7 @@ def test_with_a_rule_for_applications_a_parent_is_as_well_as_its_children(
     )
 
 
-def test_what_is_in_sync_and_left_out_is_still_reported(
+def test_the_status_includes_skipped_objects_that_are_in_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = (
@@ -144,9 +144,7 @@ def test_what_is_in_sync_and_left_out_is_still_reported(
     assert cluster.versions(APPLICATION, "argocd") == before
 
 
-def test_of_a_part_of_a_unit_nothing_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partial_sync_writes_no_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, made = (
         PersistentSandbox.make(tmp_path, monkeypatch),
         three_levels(tmp_path / "platform"),

@@ -72,7 +72,7 @@ async def test_nothing_is_done_to_a_unit_until_it_is_resumed(
     assert "web" in after
 
 
-async def test_sources_and_applications_are_suspended_in_the_words_of_their_dialects(
+async def test_sources_and_applications_are_suspended_with_the_terms_of_their_tools(
     tmp_path: Path,
 ) -> None:
     made = two_layers(tmp_path / "platform")
@@ -96,7 +96,7 @@ async def test_sources_and_applications_are_suspended_in_the_words_of_their_dial
     assert not get_text(red, "metadata", "annotations", SKIPS)
 
 
-async def test_a_live_controller_is_not_asked_for_what_is_suspended(tmp_path: Path) -> None:
+async def test_no_reconciliation_is_requested_for_a_suspended_unit(tmp_path: Path) -> None:
     made = two_layers(tmp_path / "platform")
     flux = a_controller({"app": "kustomize-controller"})
     web = kustomization("web", "./web", suspend=True)
@@ -143,7 +143,7 @@ def resumed_flux(resource: JsonObject) -> JsonObject | None:
     return {"status": status}
 
 
-async def test_who_resumes_one_waits_until_its_controller_has_come_up_with_it(
+async def test_resuming_one_unit_waits_for_its_controller(
     tmp_path: Path,
 ) -> None:
     made = two_layers(tmp_path / "platform")
@@ -217,7 +217,7 @@ async def test_an_application_that_is_resumed_is_waited_for_until_argo_cd_is_con
     ]
 
 
-async def test_resume_reports_that_no_controller_goes_on(tmp_path: Path) -> None:
+async def test_resume_reports_that_no_controller_is_running(tmp_path: Path) -> None:
     made = two_layers(tmp_path / "platform")
     async with served_cluster(tmp_path, kustomization("web", "./web", suspend=True)) as cluster:
         ran = await cluster.run("flux", "resume", "ks", "web", "-C", made.root)

@@ -37,7 +37,9 @@ def test_the_first_example_rolls_out_wave_by_wave(wording: RecordedWording) -> N
     wording(line for line in ran.stdout.splitlines() if "  rollout  " in line)
 
 
-def test_without_waves_the_migration_fails_and_the_end_says_why_and_what_to_type() -> None:
+def test_without_waves_the_migration_fails_and_the_summary_has_the_cause_and_the_next_command() -> (
+    None
+):
     ran = tidegate("sync", FIRST, "--sandbox", "--ignore-waves")
 
     assert ran.returncode == 4
@@ -69,7 +71,7 @@ def test_no_value_of_a_secret_is_ever_shown(more: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "xterm-256color"}])
-def test_in_a_pipe_there_are_plain_lines(environment: dict[str, str]) -> None:
+def test_output_to_a_pipe_has_plain_lines(environment: dict[str, str]) -> None:
     ran = tidegate("sync", FIRST, "--sandbox", **environment)
 
     assert ESCAPE not in ran.stdout + ran.stderr
@@ -78,7 +80,7 @@ def test_in_a_pipe_there_are_plain_lines(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--ignore-waves", "--seed", "7")])
-def test_two_runs_say_the_same_in_the_same_bytes(more: tuple[str, ...]) -> None:
+def test_two_runs_have_the_same_output(more: tuple[str, ...]) -> None:
     first = tidegate("sync", FIRST, "--sandbox", *more, PYTHONHASHSEED="1")
     second = tidegate("sync", FIRST, "--sandbox", *more, PYTHONHASHSEED="2")
 
@@ -112,7 +114,7 @@ def test_an_overlay_is_a_unit(tmp_path: Path) -> None:
     )
 
 
-def test_a_rollout_whose_time_is_up_stops_and_says_what_is_applied(
+def test_a_rollout_that_times_out_reports_what_it_applied(
     wording: RecordedWording,
 ) -> None:
     ran = tidegate("sync", FIRST, "--sandbox", "--timeout", "30s")
@@ -122,7 +124,7 @@ def test_a_rollout_whose_time_is_up_stops_and_says_what_is_applied(
     assert "wave -1" not in ran.stdout
 
 
-def test_a_dry_run_shows_the_plan_and_begins_nothing() -> None:
+def test_a_dry_run_shows_the_plan_and_writes_nothing() -> None:
     ran = tidegate("sync", FIRST, "--sandbox", "--dry-run")
 
     assert ran.returncode == 0
@@ -144,7 +146,7 @@ def test_waves_that_are_ignored_are_one_wave(
     assert changes(at_once, "applied") == ["wave 0"]
 
 
-def test_what_comes_after_a_failure_is_named_as_not_yet_applied(tmp_path: Path) -> None:
+def test_objects_after_a_failure_are_listed_as_not_applied(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text("behaviours:\n- effect: fails\n  when: {kind: Job, name: migrate}\n")
 
@@ -181,7 +183,7 @@ def test_a_dry_run_as_json_is_the_document_of_the_plan(wording: RecordedWording)
     ],
     ids=" ".join,
 )
-def test_options_for_one_kind_of_cluster_are_refused_with_the_other(
+def test_options_of_real_and_simulated_clusters_cannot_be_combined(
     wording: RecordedWording, args: tuple[str, ...]
 ) -> None:
     ran = tidegate("sync", FIRST, *args)

@@ -60,7 +60,7 @@ def scenario_with(shop: Path, unit: str) -> tuple[str, Path]:
     return ("--scenario", path)
 
 
-def test_only_the_resources_that_are_named_are_written_and_no_hook(shop: Path) -> None:
+def test_a_partial_sync_writes_only_the_selected_resources_and_no_hook(shop: Path) -> None:
     everything = written(shop)
     item = written(shop, "--resource", ":ConfigMap:default/two")
     both = written(shop, "--resource", ":ConfigMap:two", "--resource", ":ConfigMap:one")
@@ -103,7 +103,7 @@ def test_a_part_of_a_unit_is_not_pruned(shop: Path) -> None:
     assert ran.stderr.startswith("error[plan.partial]")
 
 
-def test_a_namespace_is_created_where_that_is_asked_for(shop: Path) -> None:
+def test_create_namespace_creates_the_namespace(shop: Path) -> None:
     without = run(shop, "--namespace", "web", "--empty-cluster")
     objects = written(shop, "--namespace", "web", "--sync-option", "CreateNamespace=true")
 
@@ -112,7 +112,7 @@ def test_a_namespace_is_created_where_that_is_asked_for(shop: Path) -> None:
     assert objects == ["Namespace web", "ConfigMap one", "ConfigMap two", "Job check"]
 
 
-def test_what_another_unit_has_is_refused_before_the_first_write(shop: Path) -> None:
+def test_an_object_of_another_unit_is_rejected_before_the_first_write(shop: Path) -> None:
     theirs = scenario_with(shop, "default/other")
 
     refused = run(shop, *theirs, *STRICT)
@@ -126,13 +126,13 @@ def test_what_another_unit_has_is_refused_before_the_first_write(shop: Path) -> 
     assert taken.returncode == 0
 
 
-def test_what_is_the_units_own_is_not_shared(shop: Path) -> None:
+def test_objects_of_the_same_unit_are_not_shared(shop: Path) -> None:
     ours = scenario_with(shop, "default/shop")
 
     assert "ConfigMap one" in written(shop, *ours, *STRICT)
 
 
-def test_what_is_not_chosen_may_be_shared(shop: Path) -> None:
+def test_unselected_objects_may_be_shared(shop: Path) -> None:
     theirs = scenario_with(shop, "default/other")
 
     objects = written(shop, *theirs, *STRICT, "--resource", ":ConfigMap:one")
@@ -141,7 +141,7 @@ def test_what_is_not_chosen_may_be_shared(shop: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["sync", "plan", "simulate", "status", "delete"])
-def test_every_verb_of_a_unit_says_which_options_there_are(
+def test_every_command_suggests_valid_sync_options(
     wording: RecordedWording, shop: Path, verb: str
 ) -> None:
     ran = tidegate(verb, shop, "--sync-option", "CreateNamespaces=true")
@@ -159,7 +159,7 @@ def test_an_invalid_value_of_an_option_is_reported_with_the_valid_ones(
     wording(ran.stderr.splitlines()[-1])
 
 
-def test_what_is_not_checked_before_is_refused_when_it_is_written(
+def test_an_object_without_preflight_is_rejected_when_it_is_written(
     wording: RecordedWording, shop: Path
 ) -> None:
     wrong = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: x}\n"

@@ -70,7 +70,7 @@ def paused_by_tidegate(cluster: PersistentSandbox, kind: Kind) -> dict[str, bool
         ),
     ],
 )
-def test_with_a_running_controller_of_the_units_nothing_is_written(
+def test_nothing_is_written_while_a_controller_manages_the_units(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     labels: dict[str, str],
@@ -261,7 +261,7 @@ def test_an_interrupted_hand_back_can_be_continued(
     assert not any(paused_by_tidegate(cluster, KUSTOMIZATION).values())
 
 
-def test_a_unit_that_was_suspended_by_others_is_not_resumed(
+def test_a_unit_suspended_by_another_client_is_not_resumed(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")

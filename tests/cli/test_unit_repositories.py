@@ -21,7 +21,7 @@ spec:
 """
 
 
-def test_a_chart_of_applications_says_by_them_which_repository_it_lies_in(tmp_path: Path) -> None:
+def test_the_applications_of_a_chart_identify_their_repository(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "templates").mkdir(parents=True)
     (root / "Chart.yaml").write_text("apiVersion: v2\nname: root\nversion: 1.0.0\n")
@@ -58,7 +58,9 @@ spec:
 """
 
 
-def test_a_source_is_the_one_beside_a_unit_and_not_its_namesake_elsewhere(tmp_path: Path) -> None:
+def test_a_source_next_to_its_unit_takes_precedence_over_one_with_the_same_name(
+    tmp_path: Path,
+) -> None:
     for name in ("ours", "theirs"):
         user_home = write_unit(
             tmp_path / name / "clusters" / "home", sync=SOURCE_OF.format(name=name)

@@ -72,7 +72,7 @@ def test_three_levels_are_rolled_out_in_order_and_parents_wait_for_them(tmp_path
         assert ends[before] <= begins[after], (before, after)
 
 
-def test_by_argo_cd_a_parent_goes_on_while_its_children_have_waves_of_their_own(
+def test_with_argo_cd_semantics_a_parent_continues_while_its_children_sync(
     tmp_path: Path,
 ) -> None:
     repository = three_levels(tmp_path)
@@ -90,7 +90,9 @@ def test_by_argo_cd_a_parent_goes_on_while_its_children_have_waves_of_their_own(
     assert begins["blue/sync/0"] == 8.0, "two seconds later, in the waves of `teams`"
 
 
-def test_by_argo_cd_a_child_that_is_not_automated_is_not_synced(tmp_path: Path) -> None:
+def test_with_argo_cd_semantics_a_child_without_automated_sync_is_not_synced(
+    tmp_path: Path,
+) -> None:
     repository = three_levels(tmp_path)
     repository.put("teams/red.yaml", application("red", "red", sync={}))
     repository.put("clusters/main/teams.yaml", application("teams", "teams", into="argocd"))
@@ -121,7 +123,7 @@ def a_chain(root: Path) -> Repository:
     return made
 
 
-def test_by_flux_a_unit_checks_its_dependencies_every_thirty_seconds(tmp_path: Path) -> None:
+def test_with_flux_semantics_dependencies_are_checked_every_thirty_seconds(tmp_path: Path) -> None:
     repository = a_chain(tmp_path)
 
     by_flux, by_us = simulated(repository, "native"), simulated(repository, "tidegate")

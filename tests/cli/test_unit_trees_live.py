@@ -80,7 +80,7 @@ def test_a_rollout_killed_ten_times_ends_the_same_in_the_same_order(
 
 
 @CLUSTERS
-def test_a_failed_child_stops_only_what_comes_after_it_until_it_is_fixed(
+def test_a_failed_child_blocks_only_later_steps_until_it_is_fixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
 ) -> None:
     cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served, failing=["red-job"])
@@ -188,7 +188,7 @@ def test_children_of_a_unit_that_left_git_are_deleted_before_their_namespace(
     assert [pair for pair in pairs if at[pair[0]] >= at[pair[1]]] == []
 
 
-def test_of_two_units_that_left_git_the_later_wave_is_deleted_first(
+def test_of_two_removed_units_the_later_wave_is_deleted_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = PersistentSandbox.make(tmp_path, monkeypatch)
@@ -280,7 +280,7 @@ def test_the_finalizer_of_a_child_that_left_git_sets_the_propagation(
     assert outlives is (way != "/background"), changes
 
 
-def test_the_finalizers_of_the_live_application_count_and_not_those_of_git(
+def test_the_live_finalizers_of_an_application_are_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = PersistentSandbox.make(tmp_path, monkeypatch)

@@ -42,7 +42,7 @@ def names(table: str) -> list[str]:
     return [line.split()[0] for line in table.splitlines()[1:]]
 
 
-def test_the_units_of_a_directory_outside_of_git_are_shown_below_those_that_bring_them(
+def test_units_of_a_directory_outside_of_git_are_shown_below_their_parents(
     platform: Path,
 ) -> None:
     ran = tidegate_in(platform, "units")
@@ -55,7 +55,7 @@ def test_the_units_of_a_directory_outside_of_git_are_shown_below_those_that_brin
     assert "\033" not in ran.stdout + ran.stderr
 
 
-def test_the_document_of_units_has_their_parents_and_what_comes_before() -> None:
+def test_the_units_document_has_parents_and_dependencies() -> None:
     ran = tidegate("units", PLATFORM, "--objects", "-o", "json")
 
     document = json.loads(ran.stdout)
@@ -70,7 +70,7 @@ def test_the_document_of_units_has_their_parents_and_what_comes_before() -> None
     assert [finding["code"] for finding in document["findings"]] == ["units.repository-assumed"]
 
 
-def test_a_narrow_terminal_has_columns_left_out_and_says_which(wording: RecordedWording) -> None:
+def test_a_narrow_terminal_hides_columns_and_names_them(wording: RecordedWording) -> None:
     with on_terminal("tidegate", "units", str(PLATFORM), columns=80, NO_COLOR="1") as program:
         code = program.finish()
 
@@ -108,7 +108,7 @@ def test_an_unknown_name_is_reported_with_the_nearest(option: str, wrong: str, r
 
 
 @pytest.mark.parametrize("entry", ["root", "Application/argocd/root", "argocd/root.yaml", "argocd"])
-def test_an_entry_goes_by_its_name_its_identity_its_file_and_its_directory(entry: str) -> None:
+def test_a_root_can_be_selected_by_name_id_file_or_directory(entry: str) -> None:
     ran = tidegate("units", PLATFORM, "--root", entry)
 
     assert names(ran.stdout) == SHOWN[:3]
@@ -131,7 +131,7 @@ def test_alternatives_are_planned_one_after_another_and_rolled_out_by_name_alone
     assert (chosen.returncode, "gotk-sync.yaml" in chosen.stdout) == (0, False)
 
 
-def test_a_directory_above_charts_says_what_to_point_at() -> None:
+def test_a_directory_of_charts_suggests_a_path() -> None:
     ran = tidegate("plan", "charts")
 
     assert ran.returncode == 3
@@ -148,7 +148,7 @@ def test_every_example_is_named_to_point_at() -> None:
     assert named == examples - {"__pycache__", "runs", "seen"}, "records are no examples"
 
 
-def test_a_directory_above_repositories_says_what_to_point_at() -> None:
+def test_a_directory_of_repositories_suggests_a_path() -> None:
     ran = tidegate("plan", "examples/broken")
 
     examples = [path.name for path in (ROOT / "examples" / "broken").iterdir() if path.is_dir()]
@@ -165,7 +165,7 @@ def test_a_repository_further_down_is_found(platform: Path) -> None:
     assert f"  at {platform.name}\n" in ran.stderr
 
 
-def test_one_file_may_be_pointed_at() -> None:
+def test_path_can_be_a_file() -> None:
     unit = tidegate("units", PLATFORM / "argocd" / "root.yaml")
     plain = tidegate("plan", PLATFORM / "infrastructure" / "namespace.yaml")
 
@@ -173,7 +173,7 @@ def test_one_file_may_be_pointed_at() -> None:
     assert "create    Namespace metrics" in plain.stdout
 
 
-def test_what_is_no_manifest_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_manifest_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("hello\n")
 
     codes = [tidegate("units", tmp_path / name).returncode for name in ("note.txt", "nowhere")]
@@ -215,7 +215,7 @@ def test_a_unit_without_a_source_is_a_finding_and_no_bug(tmp_path: Path) -> None
     assert "Traceback" not in ran.stderr
 
 
-def test_nothing_is_written_with_a_unit_at_fault_unless_the_others_shall_go_on(
+def test_an_invalid_unit_prevents_all_writes_without_skip_broken(
     wording: RecordedWording,
     platform: Path,
 ) -> None:
@@ -238,7 +238,7 @@ def test_nothing_is_written_with_a_unit_at_fault_unless_the_others_shall_go_on(
     assert "metrics/collector" not in kept.stdout
 
 
-def test_what_waits_for_a_unit_at_fault_is_left_out_with_it(
+def test_dependents_of_an_invalid_unit_are_skipped(
     wording: RecordedWording, platform: Path
 ) -> None:
     edit(platform / "clusters/production/infrastructure.yaml", "./infrastructure", "./gone")
@@ -268,7 +268,7 @@ def test_a_suspended_unit_is_shown_and_left_alone(platform: Path) -> None:
     assert planned.returncode == 0
 
 
-def test_a_directory_stands_for_another_repository(platform: Path, tmp_path: Path) -> None:
+def test_a_directory_can_replace_another_repository(platform: Path, tmp_path: Path) -> None:
     edit(platform / "argocd/apps/database.yaml", "shop/platform.git", "shop/database.git")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -285,7 +285,7 @@ def test_a_directory_stands_for_another_repository(platform: Path, tmp_path: Pat
     assert (mapped.returncode, names(mapped.stdout)) == (0, SHOWN), mapped.stderr
 
 
-def test_the_configuration_says_what_the_entries_are_and_what_is_not_looked_at(
+def test_the_configuration_defines_roots_and_ignored_files(
     platform: Path,
 ) -> None:
     config = platform / "tidegate.yaml"
@@ -306,7 +306,7 @@ def test_the_configuration_says_what_the_entries_are_and_what_is_not_looked_at(
     assert names(ignored.stdout) == SHOWN[:3]
 
 
-def test_a_simulation_tells_what_was_tried_again() -> None:
+def test_a_simulation_reports_retries() -> None:
     ran = tidegate("simulate", PLATFORM, "--root", "root")
 
     assert ran.returncode == 0, ran.stderr
@@ -318,7 +318,7 @@ def test_a_simulation_tells_what_was_tried_again() -> None:
     )
 
 
-def test_flux_begins_a_unit_at_once_and_checks_dependencies_every_30_seconds() -> None:
+def test_flux_starts_a_unit_at_once_and_checks_dependencies_every_30_seconds() -> None:
     ran = tidegate("simulate", PLATFORM, "--root", "clusters/production")
 
     applied = {line.split()[0]: line.split()[2] for line in ran.stdout.splitlines()[1:4]}
@@ -396,7 +396,7 @@ def test_an_application_written_as_one_line_of_json_is_a_unit(platform: Path) ->
     assert names(ran.stdout) == ["Application/argocd/compact"]
 
 
-def test_a_plain_directory_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+def test_an_unreadable_directory_is_reported_with_the_reason(tmp_path: Path) -> None:
     broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n"
 
     ran = tidegate("units", write_unit(tmp_path / "unit", broken=broken))

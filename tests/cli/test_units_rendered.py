@@ -54,7 +54,7 @@ def clone(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-async def test_what_can_bring_no_unit_is_not_rendered_unless_it_is_asked_for(
+async def test_sources_without_units_are_rendered_only_on_request(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     broken = {"chart/templates/web.yaml": '{{ fail "this chart was rendered" }}'}
@@ -104,7 +104,7 @@ async def test_a_second_plan_of_what_has_not_changed_starts_no_more_than_git(
     assert again.started == only_git.started < first.started
 
 
-async def test_units_are_shown_alike_whatever_was_rendered_before(
+async def test_the_list_of_units_does_not_depend_on_the_cache(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     root = clone(tmp_path / "platform", FILES)

@@ -146,7 +146,7 @@ def test_fields_with_variables_that_are_unknown_are_not_judged(tmp_path: Path) -
     assert simulated.returncode == 0, simulated.stdout + simulated.stderr
 
 
-def test_a_mistake_beside_an_unknown_variable_is_found(tmp_path: Path) -> None:
+def test_a_mistake_next_to_an_unknown_variable_is_found(tmp_path: Path) -> None:
     flux = GIT_REPOSITORY + kustomization("apps", "./apps", more=SECRET)
     broken = WORKLOAD.replace("pathType: Prefix", "pathType: Prefx")
     root = write_files(tmp_path, {"flux/ks.yaml": flux, "apps/all.yaml": broken})
@@ -184,7 +184,7 @@ def test_children_of_a_unit_that_was_not_rendered_are_not_judged(tmp_path: Path)
     assert [finding for finding in report.findings if finding.code == "ORD001"] == []
 
 
-def test_a_child_whose_namespace_only_its_parent_knows_is_no_unit(tmp_path: Path) -> None:
+def test_a_child_whose_namespace_only_its_parent_sets_is_not_a_unit(tmp_path: Path) -> None:
     root = write_files(tmp_path, BROKEN)
 
     assert sorted(unit_names(root)) == [

@@ -34,7 +34,7 @@ def test_the_example_is_what_is_recorded_today(tmp_path: Path, pytestconfig: pyt
 
 
 @pytest.mark.parametrize("name", ["platform", "ladder"])
-def test_every_rollout_of_ours_keeps_its_order(
+def test_rollouts_of_tidegate_keep_their_order(
     wording: RecordedWording, name: str, tmp_path: Path
 ) -> None:
     record = tmp_path / "run.jsonl"
@@ -89,7 +89,7 @@ def test_a_record_that_ends_in_the_middle_of_a_line_is_read_up_to_there(
     ["", "hello\n", '{"kind":"List"}\n', '{"kind":"TidegateRun","version":9}\n'],
     ids=["empty", "no JSON", "another kind", "another version"],
 )
-def test_what_is_no_record_is_refused(wording: RecordedWording, text: str, tmp_path: Path) -> None:
+def test_an_invalid_record_is_rejected(wording: RecordedWording, text: str, tmp_path: Path) -> None:
     record = tmp_path / "run.jsonl"
     record.write_text(text)
 

@@ -74,7 +74,7 @@ async def test_wait_shows_changes_and_ends_when_all_is_healthy(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("served", [True, False])
-def test_whoever_waits_for_a_deletion_or_for_one_resource(
+def test_wait_supports_a_deletion_and_a_single_resource(
     wording: RecordedWording,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -123,7 +123,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     ],
     ids=["app list", "get"],
 )
-async def test_what_is_watched_is_shown_again_when_the_cluster_has_changed(
+async def test_watched_output_is_printed_again_after_a_change(
     tmp_path: Path, args: tuple[str, ...], before: str, after: str
 ) -> None:
     made = one_app(tmp_path / "platform")
@@ -209,7 +209,7 @@ def test_a_shell_completes_what_each_verb_takes(line: str, expected: list[str]) 
     assert [item.value for item in completions] == expected
 
 
-async def test_a_shell_completes_the_names_of_a_cluster_whose_context_is_given(
+async def test_a_shell_completes_names_of_the_given_context(
     tmp_path: Path,
 ) -> None:
     made = one_app(tmp_path / "platform")

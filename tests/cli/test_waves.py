@@ -12,7 +12,7 @@ LADDER = ROOT / "examples" / "ladder"
 PLATFORM = ROOT / "examples" / "platform"
 
 
-def test_the_phases_of_a_ladder_are_those_of_its_labels() -> None:
+def test_phases_follow_the_labels_of_applications() -> None:
     ran = tidegate("waves", LADDER, "-o", "json")
 
     document = json.loads(ran.stdout)
@@ -36,7 +36,7 @@ def test_waves_of_units_and_levels_of_dependencies() -> None:
     ]
 
 
-def test_coverage_counts_objects_that_say_their_wave(tmp_path: Path) -> None:
+def test_coverage_counts_objects_with_a_wave(tmp_path: Path) -> None:
     first, second = config_map("first", wave="-3"), config_map("second")
     folder = write_unit(tmp_path / "half", first=first, second=second)
 

@@ -72,7 +72,7 @@ async def test_a_namespace_that_is_being_deleted_takes_nothing_new(client: Clust
     assert "NamespaceTerminating" in {cause.reason for cause in outcome.causes}
 
 
-async def test_a_namespace_goes_when_all_in_it_is_gone(client: ClusterClient) -> None:
+async def test_a_namespace_is_deleted_after_its_contents(client: ClusterClient) -> None:
     inside, holding = await a_dying_namespace(client)
 
     def is_gone(live: LiveObject | None) -> bool:
@@ -113,7 +113,7 @@ async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(client: ClusterC
     assert "failed calling webhook" in outcome.message
 
 
-async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(
+async def test_a_webhook_is_called_for_an_update_without_changes(
     client: ClusterClient,
 ) -> None:
     ref = require_live(await client.apply(a_config_map())).ref
@@ -130,7 +130,7 @@ async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(
     assert isinstance(await client.get(ref), Success)
 
 
-async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(
+async def test_a_webhook_is_called_before_already_exists_is_returned(
     client: ClusterClient,
 ) -> None:
     require_live(await client.create(a_config_map()))
@@ -145,7 +145,7 @@ async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(
     assert "failed calling webhook" in outcome.message
 
 
-async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(client: ClusterClient) -> None:
+async def test_a_webhook_for_a_kind_is_not_called_for_its_status(client: ClusterClient) -> None:
     ref = require_live(await client.create(a_service(type="LoadBalancer"))).ref
     hook = require_live(
         await client.create(a_webhook(client, failure_policy="Fail", resources="services"))
@@ -184,7 +184,7 @@ async def test_a_webhook_that_fails_open_and_is_not_there_lets_writes_pass(
     assert isinstance(outcome, Success)
 
 
-async def test_a_pod_whose_service_account_is_not_there_is_refused(client: ClusterClient) -> None:
+async def test_a_pod_without_its_service_account_is_rejected(client: ClusterClient) -> None:
     pod = an_object(
         POD, "web", spec={"serviceAccountName": "nobody", "containers": [a_container("app")]}
     )

@@ -46,7 +46,7 @@ async def test_an_apply_that_changes_nothing_keeps_the_version(client: ClusterCl
     assert second.resource_version == first.resource_version
 
 
-async def test_what_a_manager_no_longer_names_is_removed(client: ClusterClient) -> None:
+async def test_a_field_that_its_manager_no_longer_applies_is_removed(client: ClusterClient) -> None:
     await client.apply(a_config_map(color="blue", size="big"))
 
     outcome = await client.apply(a_config_map(color="blue"))
@@ -54,7 +54,7 @@ async def test_what_a_manager_no_longer_names_is_removed(client: ClusterClient) 
     assert require_body(outcome)["data"] == {"color": "blue"}
 
 
-async def test_what_another_manager_owns_is_kept(client: ClusterClient) -> None:
+async def test_a_field_of_another_manager_is_kept(client: ClusterClient) -> None:
     await client.apply(a_config_map(color="blue"))
     await client.apply(a_config_map(size="big"), manager="other")
 
@@ -63,7 +63,7 @@ async def test_what_another_manager_owns_is_kept(client: ClusterClient) -> None:
     assert require_body(outcome)["data"] == {"color": "red", "size": "big"}
 
 
-async def test_what_two_managers_own_stays_until_both_let_go(client: ClusterClient) -> None:
+async def test_a_field_of_two_managers_stays_until_both_remove_it(client: ClusterClient) -> None:
     await client.apply(a_config_map(color="blue"))
     await client.apply(a_config_map(color="blue"), manager="other")
 
@@ -110,7 +110,7 @@ async def test_the_same_value_from_two_managers_is_no_conflict(client: ClusterCl
     assert isinstance(outcome, Success)
 
 
-async def test_managed_fields_say_who_applied_what(client: ClusterClient) -> None:
+async def test_managed_fields_record_who_applied_what(client: ClusterClient) -> None:
     outcome = await client.apply(a_config_map(color="blue"))
 
     entries = at(require_body(outcome), "metadata", "managedFields")
@@ -158,7 +158,7 @@ async def test_a_list_item_that_its_manager_no_longer_names_is_removed(
     assert set(containers(require_body(outcome))) == {"app"}
 
 
-async def test_list_items_with_two_keys_are_told_apart_by_both(client: ClusterClient) -> None:
+async def test_list_items_with_two_keys_are_identified_by_both(client: ClusterClient) -> None:
     tcp: JsonObject = {"name": "dns-tcp", "port": 53, "protocol": "TCP"}
     udp: JsonObject = {"name": "dns-udp", "port": 53, "protocol": "UDP"}
     await client.apply(a_service("web", tcp))
@@ -215,7 +215,7 @@ async def test_an_apply_with_the_uid_of_another_life_is_a_conflict(client: Clust
     assert outcome.owners == ()
 
 
-async def test_labels_of_others_survive_an_apply(client: ClusterClient) -> None:
+async def test_labels_of_other_managers_survive_an_apply(client: ClusterClient) -> None:
     await client.apply(labelled(a_config_map(color="blue"), team="blue"), manager="other")
 
     outcome = await client.apply(labelled(a_config_map(color="blue"), app="web"))

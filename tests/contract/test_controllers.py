@@ -87,7 +87,7 @@ async def events(client: ClusterClient) -> list[JsonObject]:
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
-async def test_what_is_said_of_an_object_is_a_fact(controlled: ClusterClient, fact: Fact) -> None:
+async def test_a_recorded_fact_holds_for_an_object(controlled: ClusterClient, fact: Fact) -> None:
     namespace = controlled.namespace
 
     for body in fact.given:
@@ -109,7 +109,7 @@ def _has_event(fact: Fact, page: Outcome, namespace: str) -> bool:
     )
 
 
-async def test_a_claim_that_waits_for_a_pod_is_bound_when_one_comes(
+async def test_a_claim_that_waits_for_a_pod_is_bound_when_it_is_created(
     controlled: ClusterClient,
 ) -> None:
     require_live(await controlled.apply(a_late_class()))

@@ -44,7 +44,7 @@ async def a_served_gate(client: ClusterClient) -> Kind:
     return Kind(group, "v1", "Gate")
 
 
-async def test_kinds_come_with_their_plural_scope_and_subresources(client: ClusterClient) -> None:
+async def test_discovery_returns_plural_scope_and_subresources(client: ClusterClient) -> None:
     kinds = await kinds_of(client)
 
     assert (kinds[DEPLOYMENT].plural, kinds[DEPLOYMENT].namespaced) == ("deployments", True)
@@ -70,7 +70,7 @@ async def test_a_definition_becomes_established_and_its_kind_is_served(
     assert (await kinds_of(client))[kind].namespaced
 
 
-async def test_a_kind_is_found_by_who_asked_for_it_in_vain_before(client: ClusterClient) -> None:
+async def test_a_kind_that_was_not_served_is_found_after_its_crd(client: ClusterClient) -> None:
     await client.apply(a_gate(group_of(client)))
     await client.create(a_definition(group_of(client)))
 
@@ -81,7 +81,7 @@ async def test_a_kind_is_found_by_who_asked_for_it_in_vain_before(client: Cluste
     assert isinstance(outcome, Success)
 
 
-async def test_a_definition_is_held_only_when_it_is_to_go(client: ClusterClient) -> None:
+async def test_a_crd_gets_its_finalizer_when_it_is_deleted(client: ClusterClient) -> None:
     kind = await a_served_gate(client)
     ref = Ref(CRD, "", f"gates.{kind.group}")
     await client.apply(a_gate(kind.group))
@@ -126,7 +126,7 @@ async def test_fields_that_a_definition_does_not_know_are_dropped(client: Cluste
     assert at(require_body(outcome), "spec", "shape") is None
 
 
-async def test_lists_of_a_definition_are_merged_as_it_says(client: ClusterClient) -> None:
+async def test_lists_are_merged_by_the_schema_of_the_crd(client: ClusterClient) -> None:
     kind = await a_served_gate(client)
 
     def gate(name: str, port: int) -> JsonObject:
@@ -166,7 +166,7 @@ async def test_deleting_a_definition_takes_its_instances_along(client: ClusterCl
     assert not isinstance(await client.get(ref), Success)
 
 
-async def test_a_watch_of_a_kind_that_nobody_serves_says_so(client: ClusterClient) -> None:
+async def test_a_watch_of_an_unknown_kind_is_not_found(client: ClusterClient) -> None:
     request_id = client.watch(Selection(Kind(group_of(client), "v1", "Gate"), client.namespace))
 
     messages = await client.until(lambda message: isinstance(message, WatchEnded))
@@ -191,7 +191,7 @@ async def test_a_version_from_before_a_kind_was_served_is_expired(
     assert isinstance(ended.outcome, Expired)
 
 
-async def test_a_line_that_asks_from_an_expired_version_lists_again(client: ClusterClient) -> None:
+async def test_a_watch_from_an_expired_version_lists_again(client: ClusterClient) -> None:
     kind = await a_served_gate(client)
     require_live(await client.apply(a_gate(kind.group)))
 

@@ -22,7 +22,7 @@ async def an_owner_and_its_dependent(
     return require_live(owner).ref, require_live(unit_resource).ref
 
 
-async def test_what_is_deleted_is_gone(client: ClusterClient) -> None:
+async def test_a_deleted_object_is_gone(client: ClusterClient) -> None:
     ref = require_live(await client.create(a_config_map())).ref
 
     outcome = await client.delete(ref)
@@ -31,14 +31,14 @@ async def test_what_is_deleted_is_gone(client: ClusterClient) -> None:
     assert isinstance(await client.get(ref), NotFound)
 
 
-async def test_deleting_what_is_not_there_says_that_it_is_missing(client: ClusterClient) -> None:
+async def test_deleting_a_missing_object_is_not_found(client: ClusterClient) -> None:
     ref = require_live(await client.create(a_config_map())).ref
     await client.delete(ref)
 
     assert isinstance(await client.delete(ref), NotFound)
 
 
-async def test_what_is_being_deleted_cannot_be_made_again_yet(client: ClusterClient) -> None:
+async def test_an_object_being_deleted_cannot_be_created_again(client: ClusterClient) -> None:
     ref = require_live(await client.create(held(a_config_map()))).ref
     await client.delete(ref)
 
@@ -112,7 +112,7 @@ async def test_an_object_made_again_has_another_uid(client: ClusterClient) -> No
     assert second.uid != first.uid
 
 
-async def test_in_the_background_the_owner_goes_first_and_its_own_follow(
+async def test_in_the_background_the_owner_is_deleted_before_its_dependents(
     client: ClusterClient,
 ) -> None:
     owner, unit_resource = await an_owner_and_its_dependent(client)
@@ -123,7 +123,9 @@ async def test_in_the_background_the_owner_goes_first_and_its_own_follow(
     assert await client.settled(unit_resource, is_gone) is None
 
 
-async def test_in_the_foreground_the_owner_waits_for_its_own(client: ClusterClient) -> None:
+async def test_in_the_foreground_the_owner_is_deleted_after_its_dependents(
+    client: ClusterClient,
+) -> None:
     owner = await client.create(a_config_map("owner"))
     unit_resource = await client.create(
         owned_by(held(a_config_map("own")), owner=require_body(owner), block=True)
@@ -149,7 +151,7 @@ async def test_orphans_stay_and_lose_their_owner(client: ClusterClient) -> None:
     assert at(orphan, "metadata", "ownerReferences") is None
 
 
-async def test_an_object_whose_owner_never_was_is_collected(client: ClusterClient) -> None:
+async def test_an_object_whose_owner_never_existed_is_collected(client: ClusterClient) -> None:
     owner = require_body(await client.create(a_config_map("owner")))
     await client.delete(require_live(await client.get(await client.ref(owner))).ref)
 
@@ -160,7 +162,7 @@ async def test_an_object_whose_owner_never_was_is_collected(client: ClusterClien
     assert await client.settled(unit_resource, is_gone) is None
 
 
-async def test_a_job_that_is_deleted_without_a_word_leaves_its_own_behind(
+async def test_a_job_deleted_without_a_propagation_policy_orphans_its_pods(
     client: ClusterClient,
 ) -> None:
     job = await client.create(a_job(suspend=True))

@@ -114,7 +114,7 @@ async def test_a_service_keeps_the_address_it_was_given(client: ClusterClient) -
     assert "spec.clusterIPs[0]" in {cause.field for cause in outcome.causes}
 
 
-async def test_what_is_not_immutable_of_the_same_kinds_can_be_changed(
+async def test_mutable_fields_of_the_same_kinds_can_be_changed(
     client: ClusterClient,
 ) -> None:
     await client.apply(a_job(parallelism=1))
@@ -128,7 +128,7 @@ async def test_what_is_not_immutable_of_the_same_kinds_can_be_changed(
     assert all(isinstance(outcome, Success) for outcome in outcomes)
 
 
-async def test_a_job_that_has_not_begun_may_run_elsewhere(client: ClusterClient) -> None:
+async def test_a_job_that_has_not_started_can_change_its_scheduling(client: ClusterClient) -> None:
     require_live(await client.apply(a_job(suspend=True)))
 
     outcome = await client.apply(a_job(suspend=True, template=ELSEWHERE))

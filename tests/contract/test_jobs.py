@@ -69,7 +69,7 @@ async def test_a_dry_run_of_the_same_job_changes_nothing(client: ClusterClient) 
     assert at(dry, "metadata", "generation") == 1
 
 
-async def test_nobody_owns_what_the_server_gave(client: ClusterClient) -> None:
+async def test_generated_fields_have_no_manager(client: ClusterClient) -> None:
     job = require_body(await client.apply(a_job(template=a_template(app="shop"))))
 
     owners = [
@@ -136,7 +136,7 @@ async def test_a_job_that_was_read_can_be_replaced(client: ClusterClient) -> Non
         pytest.param({"completionMode": "NonIndexed"}, id="completionMode"),
     ],
 )
-async def test_a_default_that_is_said_later_is_no_change(
+async def test_applying_a_default_value_is_no_change(
     client: ClusterClient, spec: JsonObject
 ) -> None:
     require_live(await client.apply(a_job()))
@@ -161,7 +161,7 @@ async def test_a_default_that_is_said_later_is_no_change(
         pytest.param("completions", {"completions": 3}, id="completions-alone"),
     ],
 )
-async def test_of_an_indexed_job_as_much_is_immutable(
+async def test_fields_of_an_indexed_job_are_immutable(
     client: ClusterClient, field: str, spec: JsonObject
 ) -> None:
     indexed: JsonObject = {"completionMode": "Indexed", "completions": 2, "parallelism": 2}

@@ -10,7 +10,7 @@ from tidegate.world.messages import Invalid, NotFound, RawResponse
 from tidegate.world.requests import Logs
 
 
-async def test_what_a_container_printed_can_be_read(
+async def test_the_log_of_a_container_can_be_read(
     client: ClusterClient, printing: PrintingPod
 ) -> None:
     pod = await printing(client, {"app": ["one", "two", "three"]})
@@ -20,9 +20,7 @@ async def test_what_a_container_printed_can_be_read(
     assert outcome == RawResponse(b"one\ntwo\nthree\n")
 
 
-async def test_only_the_end_is_read_when_that_is_asked_for(
-    client: ClusterClient, printing: PrintingPod
-) -> None:
+async def test_tail_lines_limits_the_log(client: ClusterClient, printing: PrintingPod) -> None:
     pod = await printing(client, {"app": ["one", "two", "three"]})
 
     (outcome,) = await client.ask(Logs(ref=pod, tail=2))
@@ -40,7 +38,7 @@ async def test_each_container_prints_for_itself(
     assert outcome == RawResponse(b"ready\n")
 
 
-async def test_of_several_containers_one_must_be_named(
+async def test_with_several_containers_one_must_be_named(
     client: ClusterClient, printing: PrintingPod
 ) -> None:
     pod = await printing(client, {"app": ["hello"], "proxy": ["ready"]})
@@ -57,7 +55,7 @@ async def test_a_pod_that_is_not_there_printed_nothing(client: ClusterClient) ->
     assert isinstance(outcome, NotFound)
 
 
-async def test_what_the_run_before_printed_can_be_read(
+async def test_the_log_of_the_previous_run_can_be_read(
     client: ClusterClient, printing: PrintingPod
 ) -> None:
     pod = await printing(client, {"app": ["again"]}, before={"app": ["one", "two"]})

@@ -54,7 +54,7 @@ async def test_a_new_pod_is_pending(client: ClusterClient) -> None:
     assert at(require_body(await client.get(ref)), "status", "phase") == "Pending"
 
 
-async def test_a_binding_puts_a_pod_on_a_node_and_says_so(client: ClusterClient) -> None:
+async def test_a_binding_schedules_a_pod_and_sets_its_condition(client: ClusterClient) -> None:
     ref = await a_pod(client)
 
     outcome = await bind(client, ref)

@@ -9,7 +9,7 @@ from tidegate.world.messages import AlreadyExists, ListPage, NotFound, NotServed
 from tidegate.world.requests import RawGet, Selection, View
 
 
-async def test_what_is_created_can_be_read(client: ClusterClient) -> None:
+async def test_a_created_object_can_be_read(client: ClusterClient) -> None:
     created = require_live(await client.create(a_config_map(color="blue")))
 
     read = await client.get(created.ref)
@@ -26,13 +26,13 @@ async def test_a_created_object_has_a_uid_and_a_version(client: ClusterClient) -
     assert created.ref == Ref(CONFIG_MAP, client.namespace, "web")
 
 
-async def test_what_is_not_there_is_missing(client: ClusterClient) -> None:
+async def test_a_missing_object_is_not_found(client: ClusterClient) -> None:
     outcome = await client.get(Ref(CONFIG_MAP, client.namespace, "nobody"))
 
     assert isinstance(outcome, NotFound)
 
 
-async def test_creating_what_is_there_says_that_it_exists(client: ClusterClient) -> None:
+async def test_creating_an_existing_object_is_already_exists(client: ClusterClient) -> None:
     await client.create(a_config_map())
 
     outcome = await client.create(a_config_map())
@@ -40,7 +40,7 @@ async def test_creating_what_is_there_says_that_it_exists(client: ClusterClient)
     assert isinstance(outcome, AlreadyExists)
 
 
-async def test_creating_in_a_namespace_that_is_not_there_says_that_it_is_missing(
+async def test_creating_in_a_missing_namespace_is_not_found(
     client: ClusterClient,
 ) -> None:
     elsewhere = ClusterClient(client.world, namespace="nowhere")
@@ -50,7 +50,7 @@ async def test_creating_in_a_namespace_that_is_not_there_says_that_it_is_missing
     assert isinstance(outcome, NotFound)
 
 
-async def test_a_generated_name_begins_as_asked_and_differs_each_time(
+async def test_a_generated_name_has_its_prefix_and_is_unique(
     client: ClusterClient,
 ) -> None:
     body: JsonObject = {**a_config_map(), "metadata": {"generateName": "web-"}}
@@ -63,13 +63,13 @@ async def test_a_generated_name_begins_as_asked_and_differs_each_time(
     assert first != second
 
 
-async def test_a_kind_that_nobody_serves_is_not_served(client: ClusterClient) -> None:
+async def test_an_unknown_kind_is_not_served(client: ClusterClient) -> None:
     outcome = await client.get(Ref(Kind("example.org", "v1", "Unicorn"), client.namespace, "web"))
 
     assert isinstance(outcome, NotServed)
 
 
-async def test_a_list_holds_every_object_of_its_namespace_and_no_other(
+async def test_a_list_has_exactly_the_objects_of_its_namespace(
     client: ClusterClient,
 ) -> None:
     for name in ("a", "b"):
@@ -84,7 +84,7 @@ async def test_a_list_holds_every_object_of_its_namespace_and_no_other(
     assert names - {"kube-root-ca.crt"} == {"a", "b"}
 
 
-async def test_a_list_comes_in_pages_that_make_one_whole(client: ClusterClient) -> None:
+async def test_a_list_is_returned_in_pages(client: ClusterClient) -> None:
     names = {f"m{number}" for number in range(7)}
     for name in names:
         await client.create(labelled(a_config_map(name), group="pages"))
@@ -112,7 +112,7 @@ async def test_labels_select(client: ClusterClient) -> None:
     assert [item.ref.name for item in require_items(page)] == ["a"]
 
 
-async def test_labels_select_what_lacks_them(client: ClusterClient) -> None:
+async def test_a_selector_can_exclude_a_label(client: ClusterClient) -> None:
     await client.create(labelled(a_config_map("a"), tier="front", own="yes"))
     await client.create(labelled(a_config_map("b"), own="yes"))
 
@@ -150,7 +150,7 @@ async def test_a_view_of_metadata_leaves_the_rest_out(client: ClusterClient) -> 
     assert b"blue" not in require_items(page)[0].body
 
 
-async def test_paths_that_are_no_objects_can_be_asked_for(client: ClusterClient) -> None:
+async def test_raw_paths_can_be_read(client: ClusterClient) -> None:
     (outcome,) = await client.ask(RawGet("/version"))
 
     assert isinstance(outcome, RawResponse)

@@ -73,7 +73,7 @@ async def test_a_deployment_takes_annotations_through_its_status_and_no_labels(
     assert at(changed, "metadata", "annotations", "new") == "note"
 
 
-async def test_an_annotation_counts_as_spec_of_a_deployment_unless_it_comes_through_its_status(
+async def test_an_annotation_increases_the_generation_of_a_deployment_unless_its_status_is_written(
     client: ClusterClient,
 ) -> None:
     ref = require_live(await client.create(a_deployment(replicas=0))).ref
@@ -85,7 +85,9 @@ async def test_an_annotation_counts_as_spec_of_a_deployment_unless_it_comes_thro
     assert (through.generation, both.generation, label.generation) == (1, 2, 2)
 
 
-async def test_an_annotation_does_not_count_as_spec_of_other_kinds(client: ClusterClient) -> None:
+async def test_an_annotation_does_not_increase_the_generation_of_other_kinds(
+    client: ClusterClient,
+) -> None:
     ref = require_live(await client.create(a_stateful_set(replicas=0))).ref
 
     noted = require_live(await client.patch(ref, NOTES))
@@ -152,7 +154,7 @@ async def test_owners_of_a_pod_are_not_changed_through_its_status(client: Cluste
         ),
     ],
 )  # fmt: skip
-async def test_a_new_pod_is_told_its_class(
+async def test_a_new_pod_has_a_qos_class(
     client: ClusterClient, resources: JsonObject, expected: str
 ) -> None:
     pod = await a_pod(client, resources)
@@ -169,7 +171,7 @@ async def test_a_new_pod_is_told_its_class(
         pytest.param({"requests": {"cpu": "1"}}, "Burstable", id="a-request"),
     ],
 )
-async def test_what_a_pod_asks_for_as_a_whole_decides_its_class(
+async def test_pod_level_resources_determine_the_qos_class(
     client: ClusterClient, whole: JsonObject, expected: str
 ) -> None:
     pod = await a_pod(client)
@@ -250,7 +252,7 @@ BACKEND: JsonObject = {"defaultBackend": {"service": {"name": "web", "port": {"n
         ),
     ],
 )
-async def test_a_new_object_says_what_its_status_cannot_leave_out(
+async def test_a_new_object_has_the_required_fields_of_its_status(
     client: ClusterClient, body: JsonObject, status: JsonObject
 ) -> None:
     created = require_body(await client.create(body))
@@ -277,7 +279,7 @@ async def a_gate_with_a_typed_status(client: ClusterClient) -> str:
     return group
 
 
-async def test_a_null_in_a_status_beside_its_subresource_is_not_looked_at(
+async def test_a_null_in_the_status_of_a_kind_with_a_subresource_is_ignored(
     client: ClusterClient,
 ) -> None:
     group = await a_gate_with_a_typed_status(client)

@@ -9,7 +9,7 @@ from tidegate.world.messages import TimerFired
 from tidegate.world.protocol import World
 
 
-async def test_a_wait_that_is_woken_ends_before_its_moment(world: World) -> None:
+async def test_a_wait_that_is_woken_ends_before_its_deadline(world: World) -> None:
     until = Ms(world.now() + MINUTE)
     asyncio.get_running_loop().call_soon(world.wake)
 

@@ -49,7 +49,7 @@ def is_whole(message: Message) -> bool:
     return isinstance(message, Response)
 
 
-async def test_a_watch_tells_every_change_in_order(bare: ClusterClient) -> None:
+async def test_a_watch_reports_every_change_in_order(bare: ClusterClient) -> None:
     bare.watch(here(bare), since=await version_of(bare))
 
     ref = require_live(await bare.create(labelled(a_config_map(), watched="yes"))).ref
@@ -64,7 +64,7 @@ async def test_a_watch_tells_every_change_in_order(bare: ClusterClient) -> None:
     ]
 
 
-async def test_a_watch_from_a_version_tells_what_came_after_it(bare: ClusterClient) -> None:
+async def test_a_watch_from_a_version_reports_later_changes(bare: ClusterClient) -> None:
     await bare.create(labelled(a_config_map("before"), watched="yes"))
     version = await version_of(bare)
     await bare.create(labelled(a_config_map("after"), watched="yes"))
@@ -90,7 +90,7 @@ async def test_a_watch_is_resumed_from_the_version_of_its_last_change(bare: Clus
     assert changes(messages) == [(WatchEventType.ADDED, "two")]
 
 
-async def test_a_deletion_tells_the_last_state(bare: ClusterClient) -> None:
+async def test_a_deletion_event_has_the_last_state(bare: ClusterClient) -> None:
     created = require_live(await bare.create(labelled(a_config_map(color="blue"), watched="yes")))
     bare.watch(here(bare), since=created.resource_version)
 
@@ -104,7 +104,7 @@ async def test_a_deletion_tells_the_last_state(bare: ClusterClient) -> None:
     assert deleted.live.resource_version != created.resource_version
 
 
-async def test_leaving_a_selection_looks_like_a_deletion(bare: ClusterClient) -> None:
+async def test_leaving_a_selection_is_reported_as_a_deletion(bare: ClusterClient) -> None:
     created = require_live(await bare.create(labelled(a_config_map(), watched="yes")))
     bare.watch(here(bare), since=created.resource_version)
 
@@ -114,7 +114,7 @@ async def test_leaving_a_selection_looks_like_a_deletion(bare: ClusterClient) ->
     assert changes(messages) == [(WatchEventType.DELETED, "web")]
 
 
-async def test_entering_a_selection_looks_like_an_addition(bare: ClusterClient) -> None:
+async def test_entering_a_selection_is_reported_as_an_addition(bare: ClusterClient) -> None:
     created = require_live(await bare.create(a_config_map()))
     bare.watch(here(bare), since=created.resource_version)
 
@@ -124,7 +124,7 @@ async def test_entering_a_selection_looks_like_an_addition(bare: ClusterClient) 
     assert changes(messages) == [(WatchEventType.ADDED, "web")]
 
 
-async def test_an_apply_that_changes_nothing_is_not_told(bare: ClusterClient) -> None:
+async def test_an_apply_without_changes_is_not_reported(bare: ClusterClient) -> None:
     await bare.apply(labelled(a_config_map(color="blue"), watched="yes"))
     bare.watch(here(bare), since=await version_of(bare))
 
@@ -135,7 +135,7 @@ async def test_an_apply_that_changes_nothing_is_not_told(bare: ClusterClient) ->
     assert changes(messages) == [(WatchEventType.ADDED, "next")]
 
 
-async def test_a_watch_that_sees_nothing_is_told_how_far_it_has_come(bare: ClusterClient) -> None:
+async def test_an_idle_watch_gets_bookmarks(bare: ClusterClient) -> None:
     request_id = bare.watch(here(bare), since=await version_of(bare))
     unseen = require_live(await bare.create(a_config_map("unseen")))
 
@@ -155,7 +155,7 @@ async def test_a_watch_that_has_lasted_long_enough_ends_in_good_order(bare: Clus
     assert messages[-1] == WatchEnded(request_id)
 
 
-async def test_a_cancelled_watch_says_nothing_more(bare: ClusterClient) -> None:
+async def test_a_cancelled_watch_reports_nothing_more(bare: ClusterClient) -> None:
     cancelled = bare.watch(here(bare), since=await version_of(bare))
     other = bare.watch(here(bare), since=await version_of(bare))
 
@@ -180,7 +180,7 @@ async def test_a_watch_of_metadata_leaves_the_rest_out(bare: ClusterClient) -> N
     assert b"blue" not in added.live.body
 
 
-async def test_a_line_tells_what_is_there_before_it_tells_what_changes(
+async def test_a_watch_reports_existing_objects_before_changes(
     client: ClusterClient,
 ) -> None:
     await client.create(labelled(a_config_map("one"), watched="yes"))
@@ -194,7 +194,7 @@ async def test_a_line_tells_what_is_there_before_it_tells_what_changes(
     assert changes(then) == [(WatchEventType.ADDED, "two")]
 
 
-async def test_a_line_goes_on_when_the_server_ends_the_watch(
+async def test_a_watch_continues_after_the_server_ends_it(
     client: ClusterClient, watching: Ms
 ) -> None:
     client.watch(here(client))

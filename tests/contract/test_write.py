@@ -48,7 +48,7 @@ async def test_replacing_with_what_is_there_keeps_the_version(client: ClusterCli
     assert require_live(outcome).resource_version == require_live(created).resource_version
 
 
-async def test_replacing_what_is_not_there_says_that_it_is_missing(client: ClusterClient) -> None:
+async def test_replacing_a_missing_object_is_not_found(client: ClusterClient) -> None:
     assert isinstance(await client.replace(a_config_map()), NotFound)
 
 
@@ -84,7 +84,7 @@ async def test_a_json_patch_whose_test_fails_changes_nothing(client: ClusterClie
     assert require_live(await client.get(created.ref)).resource_version == created.resource_version
 
 
-async def test_a_patch_of_what_is_not_there_says_that_it_is_missing(client: ClusterClient) -> None:
+async def test_patching_a_missing_object_is_not_found(client: ClusterClient) -> None:
     outcome = await client.patch(Ref(CONFIG_MAP, client.namespace, "nobody"), {"data": {"a": "b"}})
 
     assert isinstance(outcome, NotFound)
@@ -99,7 +99,7 @@ async def test_a_patch_with_the_uid_of_another_life_is_a_conflict(client: Cluste
     assert require_live(await client.get(created.ref)).resource_version == created.resource_version
 
 
-async def test_generation_begins_at_one_and_rises_with_the_spec(client: ClusterClient) -> None:
+async def test_generation_starts_at_one_and_increases_with_the_spec(client: ClusterClient) -> None:
     first = require_live(await client.apply(a_deployment(replicas=0)))
 
     second = require_live(await client.apply(a_deployment(replicas=0, minReadySeconds=5)))
@@ -124,7 +124,7 @@ async def test_generation_does_not_rise_when_nothing_changes(client: ClusterClie
     assert again.generation == 1
 
 
-async def test_kinds_without_a_generation_say_zero(client: ClusterClient) -> None:
+async def test_kinds_without_a_generation_have_zero(client: ClusterClient) -> None:
     assert require_live(await client.apply(a_config_map())).generation == 0
     assert require_live(await client.apply(a_service())).generation == 0
 
@@ -151,14 +151,14 @@ async def test_status_is_ignored_when_the_object_itself_is_written(client: Clust
     assert at(require_body(outcome), "status", "replicas") is None
 
 
-async def test_a_dry_run_says_what_would_be_and_leaves_no_trace(client: ClusterClient) -> None:
+async def test_a_dry_run_returns_the_result_and_changes_nothing(client: ClusterClient) -> None:
     outcome = await client.apply(a_config_map(color="blue"), dry_run=True)
 
     assert require_body(outcome)["data"] == {"color": "blue"}
     assert isinstance(await client.get(require_live(outcome).ref), NotFound)
 
 
-async def test_a_dry_run_of_a_change_keeps_what_lives(client: ClusterClient) -> None:
+async def test_a_dry_run_of_a_change_keeps_the_live_object(client: ClusterClient) -> None:
     before = require_live(await client.apply(a_config_map(color="blue")))
 
     outcome = await client.apply(a_config_map(color="red"), dry_run=True)
@@ -167,7 +167,7 @@ async def test_a_dry_run_of_a_change_keeps_what_lives(client: ClusterClient) -> 
     assert require_live(await client.get(before.ref)).resource_version == before.resource_version
 
 
-async def test_a_dry_run_of_a_deletion_keeps_what_lives(client: ClusterClient) -> None:
+async def test_a_dry_run_of_a_deletion_keeps_the_live_object(client: ClusterClient) -> None:
     before = require_live(await client.apply(a_config_map()))
 
     outcome = await client.delete(before.ref, dry_run=True)

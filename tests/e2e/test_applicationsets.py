@@ -51,7 +51,7 @@ class Fleet:
         self.suffix = f"-{next(_numbers)}"
         self.shop = f"shop{self.suffix}"
         self.sets = SetRepository(Repository(root / "platform", self.suffix))
-        self._home = root
+        self._folder = root
 
     @property
     def _login(self) -> tuple[str | Path, ...]:
@@ -59,13 +59,13 @@ class Fleet:
 
     async def sync(self, *words: str) -> CommandResult:
         root = self.sets.repository.root
-        return await Tidegate(self._home).run(
+        return await Tidegate(self._folder).run(
             "sync", root, *self._login, "--yes", "--timeout", "100s", *words
         )
 
     async def approve(self, *names: str) -> CommandResult:
         units = [f"--unit=Application/argocd{self.suffix}/{name}" for name in names]
-        return await Tidegate(self._home).run("approve", *units, *self._login)
+        return await Tidegate(self._folder).run("approve", *units, *self._login)
 
     @asynccontextmanager
     async def syncing(self) -> AsyncIterator[Process]:
@@ -73,7 +73,7 @@ class Fleet:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tidegate", "sync", str(self.sets.repository.root)),
             *(*map(str, self._login), "--yes", "--timeout", "150s", "-o", "json"),
-            env={"PATH": os.environ["PATH"], "HOME": str(self._home)},
+            env={"PATH": os.environ["PATH"], "HOME": str(self._folder)},
             stdout=PIPE,
             stderr=PIPE,
             limit=1 << 22,

@@ -48,7 +48,7 @@ async def approvals(stage: Stage) -> list[str]:
     return [item.ref.name for item in require_items(result) if stage.namespace in item.ref.name]
 
 
-async def test_a_rollout_under_way_hears_that_somebody_approves(stage: Stage) -> None:
+async def test_a_running_rollout_receives_an_approval(stage: Stage) -> None:
     rolling = stage.start_plan(held(stage))
     await waiting(rolling)
     before = rolling.run.events_of(EventType.OBJECT_WRITTEN)
@@ -61,7 +61,7 @@ async def test_a_rollout_under_way_hears_that_somebody_approves(stage: Stage) ->
     assert await approvals(stage) == []
 
 
-async def test_who_comes_later_finds_the_approval(stage: Stage) -> None:
+async def test_a_later_rollout_uses_the_approval(stage: Stage) -> None:
     first = stage.start_plan(held(stage))
     await waiting(first)
     await first.stops()
@@ -88,7 +88,7 @@ async def test_an_approval_is_of_one_text_and_the_next_waits_again(stage: Stage)
     assert not second.run.events_of(EventType.OBJECT_WRITTEN)
 
 
-async def test_a_barrier_of_a_unit_opens_as_well(stage: Stage) -> None:
+async def test_an_approval_opens_the_barrier_of_a_unit(stage: Stage) -> None:
     plan = stage.plan(make_config_map("first"), make_config_map("second"))
     barred = structs.replace(plan.steps[1], barrier=Barrier("Approval", "somebody must look"))
     plan = structs.replace(plan, steps=(plan.steps[0], barred))
@@ -108,7 +108,7 @@ async def test_a_unit_without_a_rollout_cannot_be_approved(stage: Stage) -> None
     assert "`nobody`" in raised.value.problem
 
 
-async def test_what_is_rolled_out_waits_for_nothing(stage: Stage) -> None:
+async def test_a_finished_unit_waits_for_no_approval(stage: Stage) -> None:
     await stage.roll_out(make_config_map("web"))
 
     with pytest.raises(PlanError) as raised:

@@ -133,7 +133,7 @@ async def test_a_writer_that_changes_it_again_and_again_fails_the_step(stage: St
     assert list(run.states.values()) == [StepState.FAILED, StepState.SKIPPED]
 
 
-async def test_fields_that_are_not_ours_open_gates_as_before(stage: Stage) -> None:
+async def test_changes_of_unowned_fields_do_not_close_a_gate(stage: Stage) -> None:
     rolling = stage.start(FREE, BEHIND)
     await rolling.waits("NotObserved")
 
@@ -168,7 +168,7 @@ async def test_a_kind_without_a_generation_is_compared_by_its_version(stage: Sta
     assert get_mapping(body, "spec", "selector") == {"a": "b"}
 
 
-async def test_what_was_healthy_already_is_put_back_while_its_step_still_waits(
+async def test_a_healthy_object_is_restored_while_its_step_is_waiting(
     stage: Stage,
 ) -> None:
     settings = make_config_map("settings", mode="fast")

@@ -27,7 +27,7 @@ async def test_health_at_an_old_generation_does_not_open_a_gate(stage: Stage) ->
     assert (await rolling.ends()).result == "passed"
 
 
-async def test_a_kind_without_a_generation_must_say_something_new(stage: Stage) -> None:
+async def test_a_kind_without_a_generation_needs_a_newer_status(stage: Stage) -> None:
     await _pass_with(stage, an_ingress("old"), addressed("192.0.2.1"))
 
     rolling = stage.start(an_ingress("new"), BEHIND)
@@ -40,7 +40,7 @@ async def test_a_kind_without_a_generation_must_say_something_new(stage: Stage) 
     assert not run.events_of(EventType.GATE_UNPROVEN)
 
 
-async def test_a_custom_resource_must_say_something_new(stage: Stage) -> None:
+async def test_a_custom_resource_needs_a_newer_status(stage: Stage) -> None:
     group = f"{stage.namespace}.example.org"
     await _pass_with(stage, a_gate(group), {"open": True}, definition=a_definition(group))
 
@@ -54,7 +54,7 @@ async def test_a_custom_resource_must_say_something_new(stage: Stage) -> None:
     assert not run.events_of(EventType.GATE_UNPROVEN)
 
 
-async def test_what_says_nothing_new_is_believed_in_the_end(stage: Stage) -> None:
+async def test_an_old_status_is_accepted_after_the_settle_time(stage: Stage) -> None:
     await _pass_with(stage, an_ingress("old"), addressed())
 
     run = await stage.roll_out(an_ingress("new"), semantics=HASTY)
@@ -65,7 +65,9 @@ async def test_what_says_nothing_new_is_believed_in_the_end(stage: Stage) -> Non
     assert unproven.reason == "NoNewerStatus"
 
 
-async def test_a_custom_resource_that_says_nothing_is_believed_in_the_end(stage: Stage) -> None:
+async def test_a_custom_resource_without_a_status_is_accepted_after_the_settle_time(
+    stage: Stage,
+) -> None:
     group = f"{stage.namespace}.example.org"
     gate = a_gate(group)
 
@@ -96,7 +98,7 @@ async def test_the_health_of_an_impostor_does_not_open_a_gate(stage: Stage) -> N
     assert (await rolling.ends()).result == "passed"
 
 
-async def test_what_somebody_deletes_is_put_back(stage: Stage) -> None:
+async def test_an_object_deleted_by_another_client_is_restored(stage: Stage) -> None:
     rolling = stage.start(WEB)
     await rolling.waits("NotObserved")
     first = await stage.live(WEB)
@@ -112,7 +114,7 @@ async def test_what_somebody_deletes_is_put_back(stage: Stage) -> None:
     assert (await rolling.ends()).result == "passed"
 
 
-async def test_what_was_well_and_is_deleted_while_others_are_awaited_is_put_back(
+async def test_a_deleted_healthy_object_is_restored_while_others_are_awaited(
     stage: Stage,
 ) -> None:
     settings = make_config_map("settings")

@@ -51,7 +51,7 @@ async def test_a_job_that_its_ttl_removed_counts_by_the_journal(stage: Stage) ->
     assert not run.events_of(EventType.GATE_WAITING, EventType.OBJECT_WRITTEN)
 
 
-async def test_a_job_that_nobody_remembers_is_made_again(stage: Stage) -> None:
+async def test_a_job_that_is_not_in_the_journal_is_created_again(stage: Stage) -> None:
     await _pass_with(stage, EXPIRING)
     await _expire(stage)
     await stage.forgets()

@@ -16,7 +16,7 @@ from tidegate.model.k8s.objects import Ref
 pytestmark = pytest.mark.kube
 
 
-async def test_controllers_that_stand_still_hold_the_gate_until_they_go_on(
+async def test_paused_controllers_keep_the_gate_closed_until_they_continue(
     plane: ControlPlane,
 ) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:

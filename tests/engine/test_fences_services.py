@@ -50,7 +50,7 @@ async def test_a_webhook_that_does_not_answer_holds_its_gate(
     )
 
 
-async def test_a_webhook_is_asked_about_what_lives_where_the_plan_has_nothing(
+async def test_a_webhook_is_probed_with_a_live_object_if_the_plan_has_none(
     stage: Stage, answering: HookServer
 ) -> None:
     group = f"{stage.namespace}.example.org"
@@ -101,7 +101,7 @@ async def test_a_webhook_that_nothing_can_be_tried_with_must_have_ready_endpoint
     assert run.result == "passed"
 
 
-async def test_a_webhook_that_fails_open_holds_nobody_up(
+async def test_a_webhook_that_fails_open_blocks_nothing(
     stage: Stage, answering: HookServer
 ) -> None:
     hook = a_webhook(stage.namespace, answering.client, failurePolicy="Ignore")

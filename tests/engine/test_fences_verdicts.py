@@ -49,7 +49,7 @@ async def test_degraded_at_an_old_generation_fails_nothing(stage: Stage) -> None
     assert run.result == "passed"
 
 
-async def test_a_deployment_that_somebody_paused_never_opens_a_gate(stage: Stage) -> None:
+async def test_a_paused_deployment_never_opens_a_gate(stage: Stage) -> None:
     rolling = stage.start(WEB, semantics=PATIENT)
     await rolling.waits("NotObserved")
 

@@ -70,7 +70,7 @@ def _is_gone(result: WatchEvent) -> bool:
     return result.type is WatchEventType.DELETED
 
 
-async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods(
+async def test_foreground_deletion_removes_pods_then_the_replica_set_then_the_deployment(
     living_stage: Stage,
 ) -> None:
     web = living_stage.here(make_deployment(replicas=2))
@@ -83,7 +83,7 @@ async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods
 @pytest.mark.parametrize(
     "body", [a_stateful_set("db"), make_job("migrate")], ids=lambda body: str(body["kind"])
 )
-async def test_what_runs_pods_itself_goes_behind_them(
+async def test_foreground_deletion_removes_pods_before_their_owner(
     living_stage: Stage, body: JsonObject
 ) -> None:
     gone = await going(living_stage.client, living_stage.here(body), POD)

@@ -56,13 +56,13 @@ def test_the_table_of_budgets_names_every_kind_that_has_one() -> None:
         ("deadline", TIDEGATE.deadline),
     ],
 )
-def test_the_times_are_those_of_the_semantics(name: str, span: Ms) -> None:
+def test_the_documented_times_equal_those_of_the_semantics(name: str, span: Ms) -> None:
     by_name = {row[0]: row[1] for row in rows_under("Times")}
 
     assert by_name[name].split(",")[0] == format_duration(span)
 
 
-def test_every_documented_reason_is_one_of_the_engines() -> None:
+def test_every_documented_reason_exists_in_the_engine() -> None:
     texts = [path.read_text() for path in sorted(ENGINE.rglob("*.py"))]
     known = {reason for text in texts for reason in REASONS.findall(text)}
 

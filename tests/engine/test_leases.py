@@ -33,7 +33,7 @@ async def head_of(stage: Stage) -> dict[str, Json]:
     return head
 
 
-async def test_a_finished_unit_is_nobodys_and_the_heartbeat_is_gone(stage: Stage) -> None:
+async def test_a_finished_unit_has_no_lease_and_no_heartbeat(stage: Stage) -> None:
     rolling = stage.start(WEB, BEHIND)
     await rolling.waits("NotObserved")
     held, beats = (await head_of(stage))["holder"], await stage.client.get(lease_of(stage))
@@ -63,7 +63,7 @@ async def test_a_heartbeat_is_deleted_only_as_it_was_seen(stage: Stage) -> None:
     assert isinstance(outdated, Conflict)
 
 
-async def test_what_somebody_wrote_into_the_record_meanwhile_is_not_overwritten(
+async def test_a_concurrent_write_to_the_record_is_not_overwritten(
     stage: Stage,
 ) -> None:
     rolling = stage.start(WEB, BEHIND)

@@ -24,9 +24,7 @@ def the_refusal(run: Run) -> Event:
     return refused
 
 
-async def test_a_kind_that_nobody_serves_or_defines_means_zero_writes(
-    living_stage: Stage, record: Record
-) -> None:
+async def test_an_unknown_kind_prevents_all_writes(living_stage: Stage, record: Record) -> None:
     gate = a_gate(f"{living_stage.namespace}.example.org")
     await record.mark()
 

@@ -75,7 +75,7 @@ async def test_two_units_may_create_the_same_definition(living_stage: Stage) -> 
     assert run.result == "passed"
 
 
-async def test_what_another_unit_loses_is_reported_before_the_first_write(
+async def test_an_object_adopted_from_another_unit_is_reported_before_the_first_write(
     living_stage: Stage,
 ) -> None:
     stage = living_stage
@@ -134,7 +134,7 @@ async def inner(living_stage: Stage) -> CreatedNamespace:
     return inner
 
 
-async def test_a_namespace_with_objects_of_others_is_not_pruned(
+async def test_a_namespace_with_objects_of_other_owners_is_not_pruned(
     living_stage: Stage, record: Record, inner: CreatedNamespace
 ) -> None:
     await inner.give("theirs", owner="their-unit")
@@ -151,7 +151,7 @@ async def test_a_namespace_with_objects_of_others_is_not_pruned(
     assert await record.written() == []
 
 
-async def test_with_consent_it_is_deleted_with_all_that_is_in_it(
+async def test_with_permission_a_namespace_is_deleted_with_its_contents(
     living_stage: Stage, inner: CreatedNamespace
 ) -> None:
     await inner.give("theirs", owner="their-unit")
@@ -163,7 +163,7 @@ async def test_with_consent_it_is_deleted_with_all_that_is_in_it(
     assert not isinstance(await living_stage.client.get(inner.ref), Success)
 
 
-async def test_what_controllers_own_and_what_every_namespace_has_does_not_prevent_a_deletion(
+async def test_generated_objects_in_a_namespace_do_not_prevent_its_deletion(
     living_stage: Stage, inner: CreatedNamespace
 ) -> None:
     run = await living_stage.start_plan(inner.without()).ends()
@@ -172,7 +172,7 @@ async def test_what_controllers_own_and_what_every_namespace_has_does_not_preven
     assert inner.ref in [event.ref for event in run.events_of(EventType.OBJECT_PRUNED)]
 
 
-async def test_a_definition_with_objects_of_others_is_not_pruned(living_stage: Stage) -> None:
+async def test_a_crd_with_objects_of_other_owners_is_not_pruned(living_stage: Stage) -> None:
     """Units in stages prune definitions; those in waves never do."""
     stage = living_stage
     group = f"{stage.namespace}.example.org"

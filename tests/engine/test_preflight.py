@@ -100,7 +100,7 @@ async def test_a_bad_object_in_the_last_wave_means_zero_writes(
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_so_it_is_in_a_namespace_that_comes_with_the_plan(
+async def test_an_invalid_object_in_a_new_namespace_prevents_all_writes(
     living_stage: Stage, record: Record, name: str
 ) -> None:
     bad, reason, field = BAD[name]
@@ -126,7 +126,7 @@ GATES: dict[str, tuple[JsonObject, str]] = {
 
 
 @pytest.mark.parametrize("name", GATES)
-async def test_so_it_is_with_a_custom_object_whose_definition_comes_with_the_plan(
+async def test_an_invalid_custom_resource_of_a_new_crd_prevents_all_writes(
     living_stage: Stage, record: Record, name: str
 ) -> None:
     spec, field = GATES[name]
@@ -144,7 +144,7 @@ async def test_so_it_is_with_a_custom_object_whose_definition_comes_with_the_pla
 
 
 @pytest.mark.parametrize("name", GATES)
-async def test_so_it_is_with_a_custom_object_whose_definition_lives(
+async def test_an_invalid_custom_resource_of_a_live_crd_prevents_all_writes(
     living_stage: Stage, record: Record, name: str
 ) -> None:
     spec, field = GATES[name]
@@ -158,7 +158,7 @@ async def test_so_it_is_with_a_custom_object_whose_definition_lives(
     assert await record.written() == []
 
 
-async def test_what_a_newer_definition_of_the_plan_allows_is_no_fault(living_stage: Stage) -> None:
+async def test_a_field_of_a_newer_crd_in_the_plan_is_valid(living_stage: Stage) -> None:
     group = f"{living_stage.namespace}.example.org"
     newer = _with_property(a_definition(group), "depth", {"type": "integer"})
     assert (await living_stage.roll_out(a_definition(group))).result == "passed"
@@ -186,7 +186,7 @@ async def test_an_immutable_field_is_reported_before_the_first_write(
     assert await record.written() == []
 
 
-async def test_all_faults_of_a_plan_are_reported_at_once(living_stage: Stage) -> None:
+async def test_all_errors_of_a_plan_are_reported_at_once(living_stage: Stage) -> None:
     run = await living_stage.roll_out(
         (without_image("one"), make_config_map("first")),
         with_spec(make_deployment("two"), replicas="x"),
@@ -209,7 +209,9 @@ async def test_a_message_about_a_secret_holds_nothing_of_it(living_stage: Stage)
 @pytest.mark.parametrize(
     "living_world", [pytest.param("kube", marks=pytest.mark.kube)], indirect=True
 )
-async def test_what_a_policy_denies_means_zero_writes(living_stage: Stage, record: Record) -> None:
+async def test_a_denial_by_a_policy_prevents_all_writes(
+    living_stage: Stage, record: Record
+) -> None:
     """A sandbox runs no policies and no webhooks."""
     for body in a_policy(living_stage.namespace):
         require_live(await living_stage.client.apply(body))
@@ -231,7 +233,7 @@ async def test_what_a_policy_denies_means_zero_writes(living_stage: Stage, recor
 @pytest.mark.parametrize(
     "living_world", [pytest.param("kube", marks=pytest.mark.kube)], indirect=True
 )
-async def test_what_a_webhook_denies_means_zero_writes(
+async def test_a_denial_by_a_webhook_prevents_all_writes(
     plane: ControlPlane, living_stage: Stage, record: Record
 ) -> None:
     red = make_config_map("last", color="red")

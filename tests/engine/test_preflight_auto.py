@@ -40,7 +40,7 @@ def refused(run: Run) -> list[str]:
     return [event.ref.name for event in run.events_of(EventType.OBJECT_REFUSED) if event.ref]
 
 
-async def test_nothing_is_asked_of_what_rules_here_settle() -> None:
+async def test_no_dry_run_is_needed_for_what_local_rules_decide() -> None:
     world = RecordingSandbox()
     settled = (
         make_config_map("map", text="x"),
@@ -55,7 +55,7 @@ async def test_nothing_is_asked_of_what_rules_here_settle() -> None:
     assert world.dry_runs == []
 
 
-async def test_one_speaks_for_all_that_are_like_it() -> None:
+async def test_one_dry_run_covers_all_similar_objects() -> None:
     world = RecordingSandbox()
     alike = tuple(make_deployment(name, image=f"{name}:1") for name in ("one", "two", "three"))
     other = with_spec(make_deployment("other"), minReadySeconds=3)
@@ -66,7 +66,7 @@ async def test_one_speaks_for_all_that_are_like_it() -> None:
     assert world.dry_runs == ["one", "other"]
 
 
-async def test_where_one_is_refused_each_speaks_for_itself() -> None:
+async def test_after_a_rejection_each_object_gets_a_dry_run() -> None:
     world = RecordingSandbox(
         CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment"))
     )
@@ -79,7 +79,7 @@ async def test_where_one_is_refused_each_speaks_for_itself() -> None:
     assert world.writes_for_good == []
 
 
-async def test_who_has_a_word_in_one_is_asked_about_that_one() -> None:
+async def test_a_matching_webhook_causes_a_dry_run_of_the_object() -> None:
     world = RecordingSandbox(
         CallFault(Rejection(DENIED), FaultSelector(kind="Deployment", name="two"))
     )
@@ -93,7 +93,7 @@ async def test_who_has_a_word_in_one_is_asked_about_that_one() -> None:
     assert refused(run) == ["two"]
 
 
-async def test_a_change_is_asked_about_with_what_it_changes() -> None:
+async def test_a_dry_run_of_a_change_contains_the_change() -> None:
     world = RecordingSandbox()
     old = tuple(make_deployment(name) for name in ("one", "two"))
     await roll_out(world, make_plan_from(old), AUTO)
@@ -108,7 +108,7 @@ async def test_a_change_is_asked_about_with_what_it_changes() -> None:
     assert world.dry_runs == ["one", "three"]
 
 
-async def test_what_comes_with_its_namespace_is_tried_in_another_one() -> None:
+async def test_an_object_of_a_new_namespace_is_tried_in_another_one() -> None:
     world = RecordingSandbox()
 
     run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
@@ -118,7 +118,7 @@ async def test_what_comes_with_its_namespace_is_tried_in_another_one() -> None:
     assert (tried.verb, tried.ref.namespace, tried.strict) == (Verb.CREATE, DEFAULT_NAMESPACE, True)
 
 
-async def test_what_is_wrong_there_is_wrong_here() -> None:
+async def test_an_error_in_the_substitute_namespace_is_reported() -> None:
     world = RecordingSandbox(
         CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment"))
     )
@@ -130,7 +130,7 @@ async def test_what_is_wrong_there_is_wrong_here() -> None:
 
 
 @pytest.mark.parametrize("answer", [Forbidden("you may not"), DENIED])
-async def test_what_is_only_said_there_does_not_count(answer: Forbidden) -> None:
+async def test_errors_about_the_substitute_namespace_are_ignored(answer: Forbidden) -> None:
     there = FaultSelector(kind="Deployment", namespace=DEFAULT_NAMESPACE)
     world = RecordingSandbox(CallFault(Rejection(answer), there))
 
@@ -140,7 +140,7 @@ async def test_what_is_only_said_there_does_not_count(answer: Forbidden) -> None
     assert len(world.dry_runs) == 2, "it is asked again in its step"
 
 
-async def test_one_of_its_name_there_is_no_fault() -> None:
+async def test_an_object_with_the_same_name_in_the_substitute_namespace_is_no_error() -> None:
     world = RecordingSandbox()
     world.give(make_deployment("web"))
 
@@ -150,7 +150,7 @@ async def test_one_of_its_name_there_is_no_fault() -> None:
     assert world.dry_runs == ["web"]
 
 
-async def test_nobody_who_has_a_word_there_is_asked() -> None:
+async def test_webhooks_of_the_substitute_namespace_are_not_called() -> None:
     world = RecordingSandbox()
     world.give(a_hook(apiGroups=["apps"], resources=["deployments"]))
 
@@ -161,7 +161,7 @@ async def test_nobody_who_has_a_word_there_is_asked() -> None:
     assert places == ["shop"], "when the namespace is there"
 
 
-async def test_what_is_made_again_is_tried_as_a_new_one() -> None:
+async def test_a_recreated_object_is_tried_as_a_new_one() -> None:
     world = RecordingSandbox()
     await roll_out(world, make_plan_from(make_job("migrate")), AUTO)
     world.calls.clear()
@@ -175,7 +175,7 @@ async def test_what_is_made_again_is_tried_as_a_new_one() -> None:
     assert (tried.verb, tried.ref.namespace) == (Verb.CREATE, "default")
 
 
-async def test_a_quota_that_is_used_up_now_is_no_fault_yet() -> None:
+async def test_an_exhausted_quota_is_no_error_yet() -> None:
     full = Forbidden('deployments.apps "web" is forbidden: exceeded quota: few, requested: 1')
     world = RecordingSandbox(
         CallFault(
@@ -191,7 +191,7 @@ async def test_a_quota_that_is_used_up_now_is_no_fault_yet() -> None:
     assert run.result == "passed"
 
 
-async def test_what_a_webhook_of_the_plan_may_mend_is_no_fault_yet() -> None:
+async def test_an_object_that_a_webhook_of_the_plan_may_change_is_no_error_yet() -> None:
     world = RecordingSandbox(
         CallFault(
             Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment"), Frequency(times=1)

@@ -142,7 +142,7 @@ async def test_a_valid_plan_is_rolled_out_without_a_single_dry_run() -> None:
 
 
 @pytest.mark.parametrize("depth", PreflightMode)
-async def test_a_second_run_asks_and_writes_nothing(depth: PreflightMode) -> None:
+async def test_a_second_run_sends_no_dry_run_and_no_write(depth: PreflightMode) -> None:
     world, plan = RecordingSandbox(), a_large_plan()
     await roll_out(world, plan, asking(depth))
     world.calls.clear()
@@ -154,7 +154,7 @@ async def test_a_second_run_asks_and_writes_nothing(depth: PreflightMode) -> Non
     assert world.listed_guards == []
 
 
-async def test_the_server_is_asked_about_everything_where_that_is_wanted() -> None:
+async def test_preflight_server_sends_a_dry_run_of_every_object() -> None:
     world, plan = RecordingSandbox(), a_large_plan()
 
     run = await roll_out(world, plan, asking(PreflightMode.SERVER))
@@ -163,7 +163,7 @@ async def test_the_server_is_asked_about_everything_where_that_is_wanted() -> No
     assert len(world.dry_runs) == 200
 
 
-async def test_it_is_asked_about_what_a_webhook_has_a_word_in() -> None:
+async def test_objects_that_a_webhook_matches_get_a_dry_run() -> None:
     world = RecordingSandbox()
     world.give(a_hook())
 
@@ -181,7 +181,7 @@ HOOKS_OF_OTHERS: dict[str, JsonObject] = {
 
 
 @pytest.mark.parametrize("name", HOOKS_OF_OTHERS)
-async def test_a_webhook_without_a_word_costs_nothing(name: str) -> None:
+async def test_a_webhook_that_matches_nothing_causes_no_dry_run(name: str) -> None:
     world = RecordingSandbox()
     world.give(a_hook(**HOOKS_OF_OTHERS[name]))
 
@@ -190,7 +190,7 @@ async def test_a_webhook_without_a_word_costs_nothing(name: str) -> None:
     assert world.dry_runs == []
 
 
-async def test_what_a_webhook_denies_is_reported_before_the_first_write() -> None:
+async def test_a_denial_by_a_webhook_is_reported_before_the_first_write() -> None:
     world = RecordingSandbox(
         CallFault(Rejection(DENIED), FaultSelector(kind="ConfigMap", name="last"))
     )
@@ -204,7 +204,7 @@ async def test_what_a_webhook_denies_is_reported_before_the_first_write() -> Non
     assert world.writes_for_good == []
 
 
-async def test_a_webhook_of_the_plan_is_asked_in_the_step_behind_it() -> None:
+async def test_a_webhook_of_the_plan_is_called_in_the_next_step() -> None:
     world = RecordingSandbox()
 
     run = await roll_out(world, make_plan_from(a_hook(), make_config_map("last")))
@@ -216,7 +216,7 @@ async def test_a_webhook_of_the_plan_is_asked_in_the_step_behind_it() -> None:
     assert all(place > made for place in tried)
 
 
-async def test_where_webhooks_may_not_be_seen_the_server_is_asked_about_everything() -> None:
+async def test_without_permission_to_list_webhooks_every_object_gets_a_dry_run() -> None:
     hidden = FaultSelector(verbs=("list",), group=ADMISSION)
     world = RecordingSandbox(CallFault(Rejection(Forbidden("you may not")), hidden))
 
@@ -226,7 +226,7 @@ async def test_where_webhooks_may_not_be_seen_the_server_is_asked_about_everythi
     assert sorted(world.dry_runs) == ["first", "last", "web"]
 
 
-async def test_a_schema_that_asks_for_more_than_is_checked_here_is_left_to_the_server() -> None:
+async def test_objects_with_unsupported_schema_rules_get_a_dry_run() -> None:
     world = RecordingSandbox()
     world.give(a_strict_definition())
 
@@ -264,7 +264,7 @@ def a_strict_definition() -> JsonObject:
     return _with_rule(a_definition(GROUP), {"rule": "self.size > 0"})
 
 
-async def test_what_comes_with_the_plan_is_asked_about_while_a_gate_still_waits() -> None:
+async def test_objects_of_new_kinds_get_a_dry_run_while_a_gate_waits() -> None:
     world = RecordingSandbox(
         CallFault(Rejection(Invalid("size: not so small")), FaultSelector(kind="Gate"))
     )
@@ -282,7 +282,7 @@ async def test_what_comes_with_the_plan_is_asked_about_while_a_gate_still_waits(
     assert "not so small" in run.events_of(EventType.STEP_FAILED)[0].message
 
 
-async def test_it_is_so_within_one_step_that_brings_a_kind_and_its_operator() -> None:
+async def test_objects_of_a_kind_in_its_own_step_get_a_dry_run() -> None:
     world = RecordingSandbox(
         CallFault(Rejection(Invalid("size: not so small")), FaultSelector(kind="Gate"))
     )
@@ -295,7 +295,7 @@ async def test_it_is_so_within_one_step_that_brings_a_kind_and_its_operator() ->
     assert failed < messages.index((EventType.STEP_PASSED, "shop/sync/0"))
 
 
-async def test_what_is_foreseen_to_be_well_is_asked_about_once() -> None:
+async def test_a_successful_dry_run_is_not_repeated() -> None:
     world = RecordingSandbox()
     slow = annotate(make_deployment("operator"), after="45000")
 
@@ -318,7 +318,7 @@ async def test_a_denial_of_the_plans_own_webhook_is_foreseen() -> None:
     assert "last" not in world.writes_for_good
 
 
-async def test_what_a_webhook_may_fill_in_is_not_missing_yet() -> None:
+async def test_a_field_that_a_webhook_may_set_is_not_missing_yet() -> None:
     world = RecordingSandbox()
     mending = {**a_hook(apiGroups=[GROUP], resources=["gates"]), "kind": MUTATING}
     colourless = make_object(f"{GROUP}/v1 Gate", "north", spec={})

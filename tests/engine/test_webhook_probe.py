@@ -150,7 +150,7 @@ def test_a_webhook_that_cannot_be_called_is_not_ready() -> None:
     assert not trouble.final
 
 
-def test_an_answer_must_come_twice() -> None:
+def test_two_responses_are_needed() -> None:
     answers: Iterator[Outcome] = iter([Success(), UNANSWERED])
 
     trouble = Server(says=lambda _: next(answers)).probe(a_hook(), make_config_map())
@@ -162,7 +162,7 @@ def test_a_denial_is_an_answer() -> None:
     assert Server(says=lambda _: DENIED).probe(a_hook(), make_config_map()) is None
 
 
-def test_a_server_that_cannot_be_asked_says_nothing_good() -> None:
+def test_an_unreachable_server_does_not_open_the_gate() -> None:
     lost = NoResponse(Delivery.MAYBE_SENT, LossReason.TIMEOUT, "no answer")
 
     trouble = Server(says=lambda _: lost).probe(a_hook(), make_config_map())
@@ -182,7 +182,7 @@ def test_a_server_that_cannot_be_asked_says_nothing_good() -> None:
         ),
     ],
 )
-def test_a_refusal_that_comes_before_the_webhook_tells_nothing(refusal: Outcome) -> None:
+def test_a_rejection_before_the_webhook_proves_nothing(refusal: Outcome) -> None:
     server = Server(says=lambda write: refusal if write.ref.name == "one" else DENIED)
 
     trouble = server.probe(a_hook(), make_config_map("one"), make_config_map("two"))
@@ -191,7 +191,7 @@ def test_a_refusal_that_comes_before_the_webhook_tells_nothing(refusal: Outcome)
     assert server.tried == ["one", "two"]
 
 
-def test_a_webhook_for_new_objects_is_asked_by_making_one_again() -> None:
+def test_a_webhook_for_creations_is_probed_with_a_creation() -> None:
     server = Server(says=lambda _: AlreadyExists("it is there"))
     hook = a_rule("configmaps", operations=["CREATE"])
 
@@ -202,7 +202,7 @@ def test_a_webhook_for_new_objects_is_asked_by_making_one_again() -> None:
     assert all(write.dry_run for write in server.writes)
 
 
-def test_only_what_the_selector_takes_is_tried() -> None:
+def test_only_objects_that_the_selector_matches_are_tried() -> None:
     server = Server()
     labelled: JsonObject = {
         **make_config_map("two"),
@@ -215,7 +215,7 @@ def test_only_what_the_selector_takes_is_tried() -> None:
     assert server.tried == ["two"]
 
 
-def test_only_what_is_in_a_selected_namespace_is_tried() -> None:
+def test_only_objects_of_a_selected_namespace_are_tried() -> None:
     server = Server(namespaces={"default": {"team": "b"}, "shop": {"team": "a"}})
     here: JsonObject = {**make_config_map(), "metadata": {"name": "two", "namespace": "shop"}}
     nowhere: JsonObject = {**make_config_map(), "metadata": {"name": "three", "namespace": "gone"}}
@@ -226,7 +226,7 @@ def test_only_what_is_in_a_selected_namespace_is_tried() -> None:
     assert server.tried == ["two"]
 
 
-def test_what_lives_is_tried_without_a_change_where_the_plan_has_nothing() -> None:
+def test_a_live_object_is_tried_unchanged_if_the_plan_has_none() -> None:
     server = Server(lists={"ConfigMap": (live_of(make_config_map("old", color="red")),)})
 
     trouble = server.probe(a_hook())
@@ -238,7 +238,7 @@ def test_what_lives_is_tried_without_a_change_where_the_plan_has_nothing() -> No
     assert b"red" not in write.body
 
 
-def test_where_nothing_can_be_tried_the_service_must_have_ready_endpoints() -> None:
+def test_without_a_matching_object_the_service_needs_ready_endpoints() -> None:
     trouble = Server().probe(a_hook())
 
     assert trouble is not None
@@ -280,7 +280,7 @@ def test_nothing_more_can_be_known_of_an_address() -> None:
     assert Server().probe(a_hook(clientConfig=client)) is None
 
 
-def test_a_webhook_that_fails_open_is_not_asked() -> None:
+def test_a_webhook_that_fails_open_is_not_probed() -> None:
     server = Server(says=lambda _: UNANSWERED)
 
     trouble = server.probe(a_hook(failurePolicy="Ignore"), make_config_map())
@@ -305,11 +305,11 @@ def test_a_webhook_that_fails_open_is_not_asked() -> None:
         (a_rule("*", operations=["DELETE"]), False),
     ],
 )
-def test_rules_say_what_a_webhook_is_asked_about(hook: JsonObject, *, expected: bool) -> None:
+def test_rules_define_the_requests_of_a_webhook(hook: JsonObject, *, expected: bool) -> None:
     assert has_matching_rule(hook, MAPS, "CREATE") is expected
 
 
-def test_webhooks_are_never_asked_about_webhooks() -> None:
+def test_webhooks_are_never_called_for_webhooks() -> None:
     kind = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
     served = ServedKind(kind, "validatingwebhookconfigurations", False, VERBS, ())
 

@@ -40,7 +40,7 @@ def test_lint_finds_what_a_person_finds(repository: Repository) -> None:
     assert reported == sorted(expected)
 
 
-def test_each_repository_has_its_findings_beside_it() -> None:
+def test_each_repository_has_recorded_findings() -> None:
     files: list[Path] = sorted(CORPUS.glob("*/*.findings.yaml"))
 
     assert sorted(file.name.removesuffix(".findings.yaml") for file in files) == [*REPOSITORIES]

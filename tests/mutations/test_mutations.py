@@ -45,7 +45,7 @@ def test_harmless_changes_cause_no_alarm(outcomes: list[Outcome]) -> None:
     assert alarms == []
 
 
-def test_there_are_hundreds_of_places() -> None:
+def test_there_are_hundreds_of_mutations() -> None:
     places = choose_mutations(repositories(), [*OPERATORS], per_operator=0, seed=0)
 
     breaking = [place for place in places if OPERATORS[place.operator].is_breaking]

@@ -118,7 +118,7 @@ def refuse_bug(ran: CommandOutput, result: object) -> None:
 @pytest.mark.parametrize("group", VERBS)
 @shared_by(20)
 @given(seed=st.integers(0, 2**32))
-def test_no_mistake_ends_in_a_bug(group: str, seed: int) -> None:
+def test_no_corrupted_file_causes_a_bug(group: str, seed: int) -> None:
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory() as above:
         environment = {"HOME": above, "PATH": os.environ["PATH"]}

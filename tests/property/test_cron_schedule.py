@@ -88,7 +88,7 @@ def walk(schedule: str, zone: str, moment: Ms) -> Ms | None:
 @example("30 2 * * *", "Europe/Berlin", Ms(1_792_850_000_000))
 @example("*/20 * * * *", "Australia/Lord_Howe", Ms(1_775_300_000_000))
 @example("0 0 13 * fri", "UTC", Ms(1_767_225_600_000))
-def test_a_schedule_comes_when_the_walk_says_so(schedule: str, zone: str, moment: Ms) -> None:
+def test_a_schedule_matches_a_minute_by_minute_search(schedule: str, zone: str, moment: Ms) -> None:
     walked = walk(schedule, zone, moment)
 
     coming = parse_schedule(schedule, zone).next_time(moment)
@@ -100,7 +100,7 @@ def test_a_schedule_comes_when_the_walk_says_so(schedule: str, zone: str, moment
 
 
 @given(moment=MOMENTS)
-def test_words_stand_for_lines(moment: Ms) -> None:
+def test_schedule_names_equal_their_expressions(moment: Ms) -> None:
     lines = {
         "@yearly": "0 0 1 1 *",
         "@monthly": "0 0 1 * *",
@@ -114,7 +114,7 @@ def test_words_stand_for_lines(moment: Ms) -> None:
     assert coming == {word: parse_schedule(line).next_time(moment) for word, line in lines.items()}
 
 
-def test_a_day_that_no_month_has_never_comes() -> None:
+def test_a_day_that_no_month_has_never_matches() -> None:
     schedule = parse_schedule("0 0 31 2 *")
 
     assert schedule.next_time(Ms(1_767_225_600_000)) is None
@@ -143,6 +143,6 @@ def test_an_interval_counts_from_the_time_before() -> None:
      "* * * * 7", "5-1 * * * *", "*/0 * * * *", "a * * * *", "-1 * * * *", "1-2-3 * * * *",
      "@sometimes", "@every soon", "TZ=Nowhere/Else * * * * *", "+5 * * * *", "* * * foo *"],
 )  # fmt: skip
-def test_what_is_no_schedule_is_refused(line: str) -> None:
+def test_an_invalid_schedule_is_rejected(line: str) -> None:
     with pytest.raises(ScheduleError):
         parse_schedule(line)

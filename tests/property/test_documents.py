@@ -122,7 +122,7 @@ def json_values(text: str) -> list[str]:
 
 @settings(derandomize=True, database=None, deadline=None)
 @given(trees)
-def test_what_is_written_as_yaml_is_read_back_as_the_same_json(tree: Json) -> None:
+def test_a_dumped_document_is_read_back_unchanged(tree: Json) -> None:
     written = to_yaml({"v": tree})
 
     (document,) = read_documents(written, "written.yaml")
@@ -175,7 +175,7 @@ def test_kubectl_reads_what_we_write_as_we_do() -> None:
     assert answers == [answer_of(to_json(body)) for body in bodies]
 
 
-def test_the_recorded_answers_are_those_of_kubectl(request: pytest.FixtureRequest) -> None:
+def test_the_recorded_answers_equal_those_of_kubectl(request: pytest.FixtureRequest) -> None:
     answers = ask_kubectl(numbered(all_cases()))
 
     if request.config.getoption("--golden"):

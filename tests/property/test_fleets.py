@@ -55,7 +55,7 @@ absences = st.builds(
 
 @shared_by(4)
 @given(rough)
-def test_every_fleet_comes_to_rest_in_order(fleet: Fleet) -> None:
+def test_every_fleet_finishes_in_order(fleet: Fleet) -> None:
     stage = fleet.stage()
 
     actor = stage.roll_out(fleet.plan(), happenings=fleet.strangers(stage))
@@ -71,7 +71,7 @@ def test_every_fleet_comes_to_rest_in_order(fleet: Fleet) -> None:
 
 @shared_by(4)
 @given(calm)
-def test_a_fleet_that_is_well_is_finished_with_no_more_under_way_than_may_be(fleet: Fleet) -> None:
+def test_a_healthy_fleet_finishes_within_its_concurrency_limits(fleet: Fleet) -> None:
     stage, whole = fleet.stage(), fleet.whole()
 
     run = stage.roll_out(fleet.plan(), happenings=fleet.strangers(stage)).run
@@ -85,7 +85,7 @@ def test_a_fleet_that_is_well_is_finished_with_no_more_under_way_than_may_be(fle
 
 @shared_by(10)
 @given(rough)
-def test_the_same_seed_tells_the_same_bytes_of_a_fleet(fleet: Fleet) -> None:
+def test_the_same_seed_gives_the_same_events_of_a_fleet(fleet: Fleet) -> None:
     stages = [fleet.stage(seed=7) for _ in range(2)]
 
     item, other = (
@@ -97,7 +97,7 @@ def test_the_same_seed_tells_the_same_bytes_of_a_fleet(fleet: Fleet) -> None:
 
 @shared_by(60)
 @given(calm, st.integers(0, 7))
-def test_a_fleet_killed_at_any_turn_goes_on_to_the_same_end(fleet: Fleet, variant: int) -> None:
+def test_a_fleet_killed_at_any_turn_has_the_same_result(fleet: Fleet, variant: int) -> None:
     stage, whole = fleet.stage(), fleet.whole()
     turns = stage.roll_out(fleet.plan(), happenings=fleet.strangers(stage)).life.turns
 
@@ -132,7 +132,7 @@ def test_two_rollouts_of_a_fleet_never_write_at_once(
 
 @shared_by(5)
 @given(calm, st.integers(100, 15_000), absences, st.tuples(fast_by, fast_by))
-def test_nor_when_one_of_them_is_away_for_a_while(
+def test_two_rollouts_do_not_conflict_while_one_is_disconnected(
     fleet: Fleet, begins: int, absence: Absence, clocks: tuple[int, int]
 ) -> None:
     stage = fleet.stage()
@@ -164,7 +164,7 @@ def play_two(
 
 @shared_by(5)
 @given(calm, st.integers(0, 3))
-def test_one_fault_means_that_nothing_of_a_fleet_is_written(fleet: Fleet, bad: int) -> None:
+def test_one_error_prevents_all_writes_of_a_fleet(fleet: Fleet, bad: int) -> None:
     fleet = replace(fleet, joins_later=False)
     stage = fleet.stage()
 
@@ -176,9 +176,7 @@ def test_one_fault_means_that_nothing_of_a_fleet_is_written(fleet: Fleet, bad: i
 
 @shared_by(5)
 @given(calm, st.integers(0, 3))
-def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
-    fleet: Fleet, bad: int
-) -> None:
+def test_skip_broken_skips_the_invalid_unit_and_its_dependents(fleet: Fleet, bad: int) -> None:
     fleet, bad = replace(fleet, joins_later=False), bad % len(fleet.traits)
     stage, plan = fleet.stage(), fleet.plan(bad=bad)
 
@@ -198,7 +196,7 @@ def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
 
 @in_full(4)
 @given(calm, meddlings)
-def test_no_gate_opens_for_a_text_that_is_not_live(
+def test_no_gate_opens_for_a_spec_that_is_not_live(
     fleet: Fleet, meddlers: list[ObjectEdit]
 ) -> None:
     stage = fleet.stage()

@@ -97,7 +97,7 @@ async def compare(folder: Path, rules: Semantics | None) -> tuple[bool, bool]:
 
 @pytest.mark.parametrize("rules", [TIDEGATE, ARGOCD], ids=lambda item: item.name)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_circle_never_passes_and_what_is_free_of_them_does(
+def test_a_cycle_never_passes_and_a_plan_without_cycles_does(
     seed: int, rules: Semantics, tmp_path: Path
 ) -> None:
     (tmp_path / "all.yaml").write_text(a_repository(seed))
@@ -109,7 +109,7 @@ def test_a_circle_never_passes_and_what_is_free_of_them_does(
 @pytest.mark.parametrize("rules", [None, TIDEGATE], ids=["own", "tidegate"])
 @pytest.mark.parametrize("writer", [write_kustomization, write_application])
 @pytest.mark.parametrize("seed", range(8))
-def test_so_it_is_with_several_units(
+def test_the_same_holds_for_several_units(
     seed: int, writer: UnitWriter, rules: Semantics | None, tmp_path: Path
 ) -> None:
     write_fleet(tmp_path, seed, writer)

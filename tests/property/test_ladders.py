@@ -192,7 +192,7 @@ def test_a_unit_that_fails_keeps_all_later_steps_from_beginning(ladder: LadderTi
 
 @shared_by(40)
 @given(well, st.integers(0, 7), fast_by)
-def test_killed_at_any_turn_it_goes_on_with_limits_and_hold_kept(
+def test_a_killed_rolling_sync_keeps_its_limits_and_approvals(
     ladder: LadderTimes, variant: int, fast: int
 ) -> None:
     stage = ladder.stage()
@@ -210,7 +210,7 @@ def test_killed_at_any_turn_it_goes_on_with_limits_and_hold_kept(
         assert keeps_all(stage.record)
 
 
-def test_who_is_new_waits_for_whom_the_killed_rollout_had_begun() -> None:
+def test_new_units_wait_for_units_started_by_the_killed_rollout() -> None:
     """Also where the first wave is well, and the second is refused for a while."""
     refused = CallFault(Rejection(ERROR), FaultSelector(name="u1-w1-0"), Frequency(until=Ms(8_000)))
     shape = Shape("Deployment", 20, 0, "well")

@@ -122,7 +122,7 @@ async def test_deadlocks_hang_and_what_is_clean_completes(seed: int, tmp_path: P
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES // 4))
-async def test_so_it_is_wherever_things_fall(seed: int, tmp_path: Path) -> None:
+async def test_the_same_holds_for_every_distribution(seed: int, tmp_path: Path) -> None:
     """A deadlock that depends on timing is a warning, and says no more."""
     dice = random.Random(seed)
     files = (flux_repo, argo_repo, lambda dice: loose_repository(dice).files())[seed % 3](dice)

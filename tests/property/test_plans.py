@@ -154,7 +154,7 @@ def test_every_edge_is_respected_and_nothing_moves_without_need(
 
 
 @given(graphs())
-def test_a_circle_is_found_and_named_exactly_where_there_is_one(graph: tuple[int, Links]) -> None:
+def test_a_cycle_is_reported_exactly_if_there_is_one(graph: tuple[int, Links]) -> None:
     count, links = graph
     circular = {n for n in range(count) if reaches(links, n, n)}
     if not circular:
@@ -197,7 +197,7 @@ def test_shuffled_manifests_make_the_same_plan(
 
 
 @given(several())
-def test_a_namespace_and_a_definition_never_come_behind_what_needs_them(
+def test_namespaces_and_crds_never_follow_their_dependents(
     things: list[Manifest],
 ) -> None:
     plan = build_plan([a_unit_of(*things)], readiness_timeout=no_budget)
@@ -212,7 +212,7 @@ def test_a_namespace_and_a_definition_never_come_behind_what_needs_them(
 
 
 @given(units())
-def test_a_plan_goes_out_and_in_without_loss_and_without_a_secret(
+def test_a_plan_is_serialized_without_loss_and_without_secrets(
     unit_manifests: list[Manifests],
 ) -> None:
     # One Secret in several places may be given by one body only: each has its own here.
@@ -238,7 +238,7 @@ def test_turning_waves_round_twice_changes_nothing(waves: list[int]) -> None:
 
 
 @given(units(), st.lists(st.tuples(st.sampled_from("efgh"), WAVES, st.booleans()), max_size=6))
-def test_what_is_pruned_keeps_the_order_of_everything_else(
+def test_pruned_objects_do_not_change_the_order_of_others(
     unit_manifests: list[Manifests], gone: list[tuple[str, int, bool]]
 ) -> None:
     plan = build_plan(unit_manifests, readiness_timeout=no_budget)

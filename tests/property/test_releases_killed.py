@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(PATIENCE)
 
 @shared_by(100)
 @given(release_cases, st.integers(0, 7))
-def test_a_release_killed_at_any_turn_is_gone_on_with(case: ReleaseCase, variant: int) -> None:
+def test_a_release_killed_at_any_turn_is_continued(case: ReleaseCase, variant: int) -> None:
     turns = [_whole(case, upto).release(f"{upto}").life.turns for upto in (0, 1)]
 
     for upto in (0, 1):

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(PATIENCE)
 
 @every_case
 @given(cases(most=2))
-def test_every_plan_comes_to_rest_in_order(case: Case) -> None:
+def test_every_plan_finishes_in_order(case: Case) -> None:
     stage, plan = Stage(case), case.plan()
 
     actor = stage.roll_out(plan)
@@ -45,7 +45,7 @@ def test_every_plan_comes_to_rest_in_order(case: Case) -> None:
 
 @shared_by(10)
 @given(cases())
-def test_larger_plans_come_to_rest_in_order_too(case: Case) -> None:
+def test_larger_plans_finish_in_order(case: Case) -> None:
     stage, plan = Stage(case), case.plan()
 
     actor = stage.roll_out(plan)
@@ -77,14 +77,14 @@ def test_faults_cost_time_and_never_order(case: Case) -> None:
 
 @shared_by(4)
 @given(cases(most=2))
-def test_the_same_seed_tells_the_same_bytes(case: Case) -> None:
+def test_the_same_seed_gives_the_same_events(case: Case) -> None:
     item = Stage(case, seed=7).roll_out(case.plan()).run
     other = Stage(case, seed=7).roll_out(case.plan()).run
 
     assert msgspec.json.encode(item.events) == msgspec.json.encode(other.events)
 
 
-def test_no_order_of_hashes_shows_in_what_is_told() -> None:
+def test_events_do_not_depend_on_the_hash_seed() -> None:
     messages = {_transcript(hash_seed) for hash_seed in ("0", "1", "4711")}
 
     assert len(messages) == 1

@@ -84,7 +84,7 @@ class ChildDialect:
 
 @shared_by(3)
 @given(cases(fates=MOSTLY_WELL, most=2))
-def test_what_a_step_yields_has_its_turn_before_what_comes_behind(case: Case) -> None:
+def test_steps_created_at_run_time_run_before_later_steps(case: Case) -> None:
     garden = ChildDialect(case)
     stage = garden.stage(case)
 
@@ -119,7 +119,7 @@ def test_a_part_that_fails_fails_everything_that_yielded_it(case: Case) -> None:
 
 @shared_by(3)
 @given(cases(fates=WELL, faulty=False, most=2), st.integers(1, 60), st.integers(0, 3))
-def test_a_growing_plan_killed_at_any_turn_goes_on_to_the_same_end(
+def test_a_growing_plan_killed_at_any_turn_has_the_same_result(
     case: Case, turn: int, lands: int
 ) -> None:
     garden = ChildDialect(case)

@@ -35,7 +35,7 @@ PRUNES: PolicyChanges = {"prune": True}
 
 @shared_by(50)
 @given(unhooked, st.integers(0, 1), st.integers(0, 7))
-def test_a_prune_killed_at_any_turn_goes_on_in_its_order(
+def test_a_prune_killed_at_any_turn_continues_in_order(
     case: HookCase, waves: int, variant: int
 ) -> None:
     plan = case.plan(image="app:2", waves=waves)
@@ -92,7 +92,7 @@ def _goes(event: StoreEvent, going: dict[str, int]) -> bool:
 
 @shared_by(50)
 @given(named_hooked, st.integers(0, 7))
-def test_a_deletion_killed_at_any_turn_goes_on_in_its_order(case: HookCase, variant: int) -> None:
+def test_a_deletion_killed_at_any_turn_continues_in_order(case: HookCase, variant: int) -> None:
     stage = _deployed_without_hooks(case)
     turns = stage.roll_out(_end(case, stage)).life.turns
 

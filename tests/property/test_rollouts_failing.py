@@ -16,7 +16,7 @@ ill = cases(fates=OFTEN_ILL, most=2)
 
 @shared_by(2)
 @given(ill)
-def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
+def test_a_failure_skips_only_later_steps(case: Case) -> None:
     plan = case.plan()
 
     run = Stage(case).roll_out(plan).run
@@ -33,7 +33,7 @@ def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
 
 @shared_by(2)
 @given(ill)
-def test_with_the_other_policy_everything_has_its_turn(case: Case) -> None:
+def test_with_on_failure_continue_all_steps_run(case: Case) -> None:
     plan = case.plan()
 
     run = Stage(case).roll_out(plan, ProcessOptions(changes={"continue_on_failure": True})).run

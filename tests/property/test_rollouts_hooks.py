@@ -60,7 +60,7 @@ ORDINARY = (Phase.PRE_SYNC, Phase.SYNC, Phase.POST_SYNC)
 
 @shared_by(3)
 @given(ill_hooked)
-def test_hooks_run_in_order_and_go_as_their_policies_say(case: HookCase) -> None:
+def test_hooks_run_in_order_and_follow_their_delete_policies(case: HookCase) -> None:
     stage = Stage(case)
 
     run = stage.roll_out(case.plan()).run
@@ -91,9 +91,7 @@ def test_a_rollout_killed_at_any_turn_runs_no_hook_twice(case: HookCase, variant
 
 @shared_by(5)
 @given(well_hooked, st.integers(1, 40))
-def test_hooks_that_somebody_deletes_meanwhile_leave_nothing_stuck(
-    case: HookCase, turn: int
-) -> None:
+def test_hooks_deleted_by_another_client_block_nothing(case: HookCase, turn: int) -> None:
     stage, plan = Stage(case), case.plan()
     stage.play(stage.actor(plan, ProcessOptions(dies_at=turn)))
     stage.delete_jobs()
@@ -149,7 +147,7 @@ def test_a_hook_of_two_phases_runs_once_in_each(case: HookCase, variant: int) ->
 
 @shared_by(3)
 @given(faulty_hooked)
-def test_faults_run_no_hook_twice_and_leave_none_held(case: HookCase) -> None:
+def test_faults_cause_no_second_run_and_no_blocked_hook(case: HookCase) -> None:
     stage = Stage(case)
 
     run = stage.roll_out(case.plan()).run
@@ -205,7 +203,7 @@ def test_every_rollout_runs_its_hooks_again(case: HookCase, dies_at: int) -> Non
 
 @shared_by(5)
 @given(ill_hooked)
-def test_what_failed_runs_again_with_the_next_rollout(case: HookCase) -> None:
+def test_a_failed_hook_runs_again_in_the_next_rollout(case: HookCase) -> None:
     stage, plan = Stage(case), case.plan()
     stage.roll_out(plan)
     before, kept = len(stage.record.changes), left(case, stage.planned())

@@ -20,7 +20,7 @@ small = cases(fates=WELL, faulty=False, most=2)
 
 @shared_by(20)
 @given(small, st.integers(0, 7))
-def test_a_rollout_killed_at_any_turn_goes_on_to_the_same_end(case: Case, variant: int) -> None:
+def test_a_rollout_killed_at_any_turn_has_the_same_result(case: Case, variant: int) -> None:
     plan = case.plan()
     turns = Stage(case).roll_out(plan).life.turns
 
@@ -68,7 +68,7 @@ def test_a_killed_holder_delays_the_next_by_its_term_whatever_the_clocks(
 
 @shared_by(60)
 @given(small, st.integers(0, 7))
-def test_jobs_that_somebody_deletes_meanwhile_run_again(case: Case, variant: int) -> None:
+def test_jobs_deleted_by_another_client_run_again(case: Case, variant: int) -> None:
     plan = case.plan()
     turns = Stage(case).roll_out(plan).life.turns
 

@@ -161,7 +161,7 @@ def test_rollouts_of_one_plan_all_pass(crowd: OverlappingUnits, absence: Absence
 @shared_by(4)
 @given(crowds(alike=False), absences)
 @example(READ_WHILE_TAKEN, None)
-def test_rollouts_of_several_plans_all_come_to_an_end(
+def test_rollouts_of_several_plans_all_finish(
     crowd: OverlappingUnits, absence: Absence | None
 ) -> None:
     stage, actors = play(crowd, absence)

@@ -31,7 +31,7 @@ absences = st.builds(Absence, moments, st.integers(1, 40), st.sampled_from(["cut
 
 @shared_by(4)
 @given(calm, moments, clocks)
-def test_of_two_rollouts_of_one_plan_the_second_finds_nothing_to_do(
+def test_the_second_of_two_rollouts_of_one_plan_changes_nothing(
     case: Case, begins: int, clocks: tuple[int, int]
 ) -> None:
     stage, plan = Stage(case), case.plan()
@@ -47,7 +47,7 @@ def test_of_two_rollouts_of_one_plan_the_second_finds_nothing_to_do(
 
 @shared_by(4)
 @given(calm, moments, clocks)
-def test_a_rollout_gives_way_to_one_of_another_plan(
+def test_a_rollout_is_superseded_by_another_plan(
     case: Case, begins: int, clocks: tuple[int, int]
 ) -> None:
     stage, newer = Stage(case), case.plan(image="app:2")
@@ -62,7 +62,7 @@ def test_a_rollout_gives_way_to_one_of_another_plan(
 
 @shared_by(4)
 @given(calm, moments, absences, clocks)
-def test_one_that_was_away_leaves_the_rest_to_another_of_its_plan(
+def test_a_disconnected_rollout_leaves_the_rest_to_another_one_of_its_plan(
     case: Case, begins: int, absence: Absence, clocks: tuple[int, int]
 ) -> None:
     stage, plan = Stage(case), case.plan()
@@ -78,7 +78,7 @@ def test_one_that_was_away_leaves_the_rest_to_another_of_its_plan(
 
 @shared_by(4)
 @given(calm, moments, absences, clocks)
-def test_one_that_was_away_does_not_undo_a_newer_plan(
+def test_a_disconnected_rollout_does_not_revert_a_newer_plan(
     case: Case, begins: int, absence: Absence, clocks: tuple[int, int]
 ) -> None:
     stage, newer = Stage(case), case.plan(image="app:2")

@@ -56,7 +56,7 @@ def test_a_doubled_dollar_is_a_dollar(text: str) -> None:
 
 
 @given(texts, st.dictionaries(st.sampled_from("ab"), texts), st.booleans())
-def test_a_text_expands_or_is_refused_in_one_of_two_ways(
+def test_a_text_is_expanded_or_rejected(
     text: str,
     variables: dict[str, str],
     strict: bool,  # noqa: FBT001
@@ -90,7 +90,7 @@ def test_a_default_is_the_value_of_what_is_unset(text: str) -> None:
 
 
 @given(bodies)
-def test_what_is_written_for_flux_reads_as_the_same_body(body: dict[str, Json]) -> None:
+def test_an_object_without_variables_is_unchanged(body: dict[str, Json]) -> None:
     assume(body and not has_merge_key(body) and "kind" not in body)
 
     (document,) = read_documents(to_flux_yaml(body), "a.yaml")
@@ -99,7 +99,7 @@ def test_what_is_written_for_flux_reads_as_the_same_body(body: dict[str, Json]) 
 
 
 @given(bodies)
-def test_an_object_that_escapes_all_its_dollars_comes_back(body: dict[str, Json]) -> None:
+def test_an_object_with_escaped_variables_is_restored(body: dict[str, Json]) -> None:
     assume(body and not has_merge_key(body))
     escaped = _escape(body)
     assert isinstance(escaped, dict)
@@ -110,9 +110,7 @@ def test_an_object_that_escapes_all_its_dollars_comes_back(body: dict[str, Json]
 
 
 @given(bodies, texts)
-def test_whatever_a_value_holds_the_object_is_changed_or_refused(
-    body: dict[str, Json], value: str
-) -> None:
+def test_any_value_changes_the_object_or_is_rejected(body: dict[str, Json], value: str) -> None:
     document = Document({**body, "v": "${a}"}, Location("a.yaml"))
 
     try:

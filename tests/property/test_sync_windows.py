@@ -31,7 +31,7 @@ WINDOWS = st.builds(
     minute=st.integers(0, WALK),
     is_manual=st.booleans(),
 )
-def test_a_unit_is_held_until_the_first_minute_that_lets_it_go(
+def test_a_unit_waits_until_the_first_minute_that_its_windows_allow(
     windows: tuple[SyncWindow, ...], minute: int, *, is_manual: bool
 ) -> None:
     now = Ms(FIRST + minute * MINUTE + 1)

@@ -85,17 +85,17 @@ class _Hostile(BaseHTTPRequestHandler):
             if path in GOOD and not server.at_once:
                 self._say(json.dumps(GOOD[path]).encode(), {})
             elif server.malice is MaliciousAnswer.ENDLESS:
-                self._begin({}, 200)
+                self._send_headers({}, 200)
                 while True:
                     self.wfile.write(server.body)
             else:
                 self._say(server.body, server.headers, server.status)
 
     def _say(self, text: bytes, headers: dict[str, str], status: int = 200) -> None:
-        self._begin({**headers, "Content-Length": str(len(text))}, status)
+        self._send_headers({**headers, "Content-Length": str(len(text))}, status)
         self.wfile.write(text)
 
-    def _begin(self, headers: dict[str, str], status: int) -> None:
+    def _send_headers(self, headers: dict[str, str], status: int) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **headers}.items():
             self.send_header(name, value)

@@ -24,7 +24,7 @@ from tests.support.in_process_command import CommandOutput
 RUNS = [*some_runs()]
 
 
-def test_there_are_at_least_three_hundred_runs_and_a_share_has_a_bit_of_everything() -> None:
+def test_at_least_three_hundred_runs_cover_everything() -> None:
     assert len([*all_runs()]) >= 300
     assert {secret_place for secret_place, _ in RUNS} == {*SECRET_PLACES}
     assert {verb for _, verb in RUNS} == {*VERBS, *REAL}
@@ -33,7 +33,7 @@ def test_there_are_at_least_three_hundred_runs_and_a_share_has_a_bit_of_everythi
 @pytest.mark.parametrize(
     ("secret_place", "verb"), RUNS, ids=[f"{secret_place} {verb}" for secret_place, verb in RUNS]
 )
-def test_no_run_lets_the_canary_out(secret_place: str, verb: str, tmp_path: Path) -> None:
+def test_no_run_leaks_the_canary(secret_place: str, verb: str, tmp_path: Path) -> None:
     run = run_in(tmp_path, SECRET_PLACES[secret_place], verb)
 
     assert leaks(run, tmp_path) == []
@@ -44,14 +44,14 @@ def test_no_run_lets_the_canary_out(secret_place: str, verb: str, tmp_path: Path
 @pytest.mark.parametrize(
     "secret_place", ["secret", "sealed-config", "sealed-env", "set", "substituted", "values-from"]
 )
-def test_what_is_hidden_was_there(secret_place: str, tmp_path: Path) -> None:
+def test_every_hidden_value_was_in_the_input(secret_place: str, tmp_path: Path) -> None:
     run = run_in(tmp_path, SECRET_PLACES[secret_place], "render")
 
     assert run.code == 0
     assert "***" in run.stdout
 
 
-def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
+def test_the_search_finds_a_leaked_value(tmp_path: Path) -> None:
     for name in ("home", "tmp"):
         (tmp_path / name).mkdir()
     (tmp_path / "home" / "note").write_text(f"it is {CANARY}")

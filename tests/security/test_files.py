@@ -81,7 +81,7 @@ def test_a_file_that_is_named_is_bounded(verb: tuple[str, ...], endless: str) ->
     assert "error[documents" in ran.stderr or "Error: " in ran.stderr
 
 
-def test_what_lies_in_a_directory_is_bounded(tmp_path: Path) -> None:
+def test_the_size_of_a_directory_is_limited(tmp_path: Path) -> None:
     folder = write_unit(tmp_path / "unit", web=config_map())
     os.mkfifo(folder / "pipe.yaml")
     (folder / "device.yaml").symlink_to("/dev/zero")

@@ -129,7 +129,7 @@ async def damage(session: Session, unit: Unit) -> None:
     assert not is_error(outcome)
 
 
-async def test_a_journal_is_made_anew_from_marks_and_prunes_again(tmp_path: Path) -> None:
+async def test_a_journal_is_rebuilt_from_tracking_metadata_and_prunes_again(tmp_path: Path) -> None:
     session = a_session(build_sandbox(SimulationConfig()))
     unit = write_unit(tmp_path / "unit", "kept", "left")
     assert await roll_out(unit, session) == "passed"
@@ -148,7 +148,7 @@ async def test_a_journal_is_made_anew_from_marks_and_prunes_again(tmp_path: Path
     assert await names_of(session, "kept", "left") == ["kept"]
 
 
-async def test_what_is_another_units_or_nobodys_is_not_remembered(tmp_path: Path) -> None:
+async def test_a_rebuilt_journal_excludes_objects_of_other_units(tmp_path: Path) -> None:
     session = a_session(build_sandbox(SimulationConfig()))
     unit, other = write_unit(tmp_path / "unit", "ours"), write_unit(tmp_path / "other", "theirs")
     for item in (unit, other):
@@ -160,7 +160,7 @@ async def test_what_is_another_units_or_nobodys_is_not_remembered(tmp_path: Path
     assert [ref.name for ref in rebuilt.objects] == ["ours"]
 
 
-async def test_a_journal_that_is_damaged_keeps_no_other_unit_from_going(tmp_path: Path) -> None:
+async def test_a_damaged_journal_does_not_block_other_units(tmp_path: Path) -> None:
     session = a_session(build_sandbox(SimulationConfig()))
     unit, other = write_unit(tmp_path / "unit", "ours"), write_unit(tmp_path / "other", "theirs")
     for item in (unit, other):

@@ -67,7 +67,7 @@ def obeyed(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("what", OBJECTS)
-def test_no_text_of_a_file_is_obeyed(what: str, tmp_path: Path) -> None:
+def test_control_characters_of_files_are_escaped(what: str, tmp_path: Path) -> None:
     folder = tmp_path / "a\x1b[31mb"
     folder.mkdir()
     (folder / "web.yaml").write_text(OBJECTS[what])
@@ -80,7 +80,7 @@ def test_no_text_of_a_file_is_obeyed(what: str, tmp_path: Path) -> None:
         assert "Traceback" not in ran.stderr
 
 
-def test_there_is_one_way_out() -> None:
+def test_all_output_goes_through_one_function() -> None:
     """`SafeStream` and `ProgressLine` write rows, whose text is escaped where it is made."""
     cli = Path(__file__).parents[2] / "src" / "tidegate" / "cli"
     ways = [
@@ -92,7 +92,7 @@ def test_there_is_one_way_out() -> None:
     assert ways == ["output.py"]
 
 
-def test_no_argument_is_obeyed() -> None:
+def test_control_characters_of_arguments_are_escaped() -> None:
     for words in (
         ("render", EVIL),
         (EVIL,),
@@ -106,7 +106,7 @@ def test_no_argument_is_obeyed() -> None:
 
 
 @given(some.text())
-def test_a_line_is_one_line_and_obeyed_by_nobody(text: str) -> None:
+def test_a_sanitized_text_is_one_line_without_control_characters(text: str) -> None:
     assert obeyed(escape_line(text)) == []
     assert "\n" not in escape_line(text)
     if text.isprintable() and not any(command in text for command in ("::", "##")):
@@ -128,7 +128,7 @@ JSON = some.recursive(
 
 
 @given(some.dictionaries(some.text() | some.just(EVIL), JSON))
-def test_documents_mean_the_same_and_are_obeyed_by_nobody(body: dict[str, object]) -> None:
+def test_sanitized_json_has_the_same_meaning(body: dict[str, object]) -> None:
     text = sanitize_document(json.dumps(body, ensure_ascii=False))
 
     assert json.loads(text) == body
@@ -141,7 +141,7 @@ TEXTS = some.text(some.characters(codec="utf-8")) | some.sampled_from(
 
 
 @given(some.dictionaries(TEXTS, TEXTS, min_size=1))
-def test_yaml_means_the_same_and_is_obeyed_by_nobody(body: dict[str, str]) -> None:
+def test_sanitized_yaml_has_the_same_meaning(body: dict[str, str]) -> None:
     text = sanitize_document(to_yaml({"kind": "A", "data": {**body}}))
 
     (document,) = read_documents(text, "a.yaml")

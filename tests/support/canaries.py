@@ -81,7 +81,7 @@ clusters: [{{name: a, cluster: {{server: '{server}'}}}}]
 users: [{{name: a, user: {{{user}}}}}]
 contexts: [{{name: a, context: {{cluster: a, user: a}}}}]
 """
-NOBODY = "https://127.0.0.1:1"
+UNREACHABLE = "https://127.0.0.1:1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class SecretPlace:
     has_key: bool = True
 
 
-def _cluster(server: str = NOBODY, user: str = "") -> SecretPlace:
+def _cluster(server: str = UNREACHABLE, user: str = "") -> SecretPlace:
     config = KUBECONFIG.format(server=server, user=user)
     return SecretPlace({"open.yaml": OPEN}, kubeconfig=config)
 
@@ -287,7 +287,7 @@ REAL: dict[str, Command] = {
     "status": lambda _, path: ("status", path),
     "journal": lambda _, path: ("status", path, "--journal"),
     "delete": lambda _, path: ("delete", path, "--yes"),
-    "doctor": lambda _lair, _path: ("doctor",),
+    "doctor": lambda _folder, _path: ("doctor",),
 }
 """With a kubeconfig, for a server that is not there."""
 

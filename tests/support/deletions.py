@@ -71,10 +71,10 @@ def a_directory(folder: Path, *texts: str, options: tuple[str, ...] = ()) -> Uni
     return unit_for_path(str(folder), policy, name="shop", namespace="default")
 
 
-SOMEBODY = RolloutOptions(holder="somebody")
+OPTIONS = RolloutOptions(holder="somebody")
 
 
-async def run(world: World, plan: Plan, rolling: RolloutOptions = SOMEBODY) -> list[Event]:
+async def run(world: World, plan: Plan, rolling: RolloutOptions = OPTIONS) -> list[Event]:
     """All that a rollout tells; its last word is how it ended."""
     events: list[Event] = []
     await drive(build_driver(plan, a_session(world), rolling, events.append))

@@ -21,7 +21,7 @@ from tidegate.world.requests import Write
 from tidegate.world.resilient import ResilientWorld
 
 MANAGER = "anna"
-NOBODY: frozenset[str] = frozenset()
+NO_MANAGERS: frozenset[str] = frozenset()
 FOLLOWING = "spec.externalTrafficPolicy"
 """What a server sets or takes away by itself, as other fields of a Service say."""
 REVISION = "deployment.kubernetes.io/revision"
@@ -102,7 +102,7 @@ def _surprises(step: Step, run: Run, before: JsonObject | None, after: JsonObjec
             "namespace": NAMESPACE,
         },
     }
-    foreseen = compare(expected, before, manager=MANAGER, adopted=NOBODY)
+    foreseen = compare(expected, before, manager=MANAGER, adopted=NO_MANAGERS)
     yield from unforeseen(foreseen, before, after, is_custom=run.ref.kind == GATE)
     yield from not_kept_by_seal(expected, after)
 
@@ -157,7 +157,7 @@ def not_kept_by_seal(
         manager=manager,
         fingerprint=compute_fingerprint(live, manager),
         digest=content_digest(expected),
-        adopted=NOBODY,
+        adopted=NO_MANAGERS,
     )
     if recorded.action is not DiffAction.KEEP:
         yield f"not kept by its seal: {recorded}"

@@ -62,13 +62,13 @@ class TraceRun:
                 outcome = await self._client.delete(self._ref(action.object))
                 assert not isinstance(outcome, NotFound)
             case Until():
-                await self._hear(lambda: self._holds(action), action.within)
+                await self._wait_for(lambda: self._holds(action), action.within)
             case UntilGone():
-                await self._hear(lambda: self._is_gone(action.object), Ms(60 * SECOND))
+                await self._wait_for(lambda: self._is_gone(action.object), Ms(60 * SECOND))
             case Pause():
                 await self._pass(action.span)
 
-    async def _hear(self, claim: object, within: Ms) -> None:
+    async def _wait_for(self, claim: object, within: Ms) -> None:
         assert callable(claim)
 
         def is_done(message: Message) -> bool:

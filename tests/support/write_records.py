@@ -19,7 +19,7 @@ USER = "tidegate"
 MARK = "mark-"
 OWN_PLACE = "tidegate-system"
 """Where rollouts keep what they remember."""
-BROUGHT = frozenset({"default", "kube-root-ca.crt"})
+GENERATED = frozenset({"default", "kube-root-ca.crt"})
 """What a sandbox puts into every namespace."""
 CREATED = 201
 REFUSED = 400
@@ -67,17 +67,17 @@ class StoreRecord:
             for event in table.events_since(self._version)
         ]
         messages = (
-            (_deed_of(event), plural, event.stored.ref)
+            (_verb_of(event), plural, event.stored.ref)
             for _, plural, event in sorted(events, key=lambda item: item[0])
         )
         return [
             f"{change} {plural}/{ref.name}"
             for change, plural, ref in messages
-            if change and OWN_PLACE not in (ref.namespace, ref.name) and ref.name not in BROUGHT
+            if change and OWN_PLACE not in (ref.namespace, ref.name) and ref.name not in GENERATED
         ]
 
 
-def _deed_of(event: StoreEvent) -> str:
+def _verb_of(event: StoreEvent) -> str:
     """What a client did to bring this change about; nothing if it only spoke of a status."""
     before, stored = event.before, event.stored
     if before is None:
@@ -114,7 +114,7 @@ class AuditRecord:
         ours.sort(key=lambda entry: entry.request_received_timestamp)
         names = [_name(entry) for entry in ours]
         since = ours[names.index(first) + 1 : names.index(last)]
-        return [_deed(entry) for entry in since if _is_deed(entry)]
+        return [_verb(entry) for entry in since if _is_write(entry)]
 
     async def _leave_mark(self) -> str:
         """Write something, and wait until the log has it."""
@@ -134,14 +134,14 @@ def _is_ours(entry: AuditEntry) -> bool:
     return changes and entry.user.username == USER
 
 
-def _is_deed(entry: AuditEntry) -> bool:
+def _is_write(entry: AuditEntry) -> bool:
     """Whether it did something to an object of a test."""
     target = entry.object_ref
     unit_resource = OWN_PLACE in (target.namespace, target.name) or target.name.startswith(MARK)
     return entry.response_status.code < REFUSED and not target.subresource and not unit_resource
 
 
-def _deed(entry: AuditEntry) -> str:
+def _verb(entry: AuditEntry) -> str:
     made = entry.verb == "create" or entry.response_status.code == CREATED
     other = "delete" if entry.verb == "delete" else "change"
     return f"{'create' if made else other} {entry.object_ref.resource}/{entry.object_ref.name}"

@@ -84,14 +84,14 @@ def test_a_text_that_is_no_path_inside_is_refused(path: str, why: PathViolation)
     assert caught.value.violation is why
 
 
-def test_a_path_may_go_up_as_far_as_its_start_is_deep() -> None:
+def test_a_path_can_go_up_to_the_root() -> None:
     assert normalize_path("../../c", "a/b") == "c"
     with pytest.raises(PathEscapeError):
         normalize_path("../../../c", "a/b")
 
 
 @pytest.mark.parametrize("entry", ["a/b", "./a/b", "a//b/", "a/./b"])
-def test_an_entry_of_an_archive_goes_below_its_directory(entry: str) -> None:
+def test_an_entry_of_an_archive_is_below_its_directory(entry: str) -> None:
     assert archive_entry_path(entry).parts == ("a", "b")
 
 
@@ -99,7 +99,7 @@ def test_an_entry_of_an_archive_goes_below_its_directory(entry: str) -> None:
     "entry",
     ["", "..", "../a", "a/..", "a/../b", "a/../../b", "/a", "//a", "a\\b", "..\\a", "a\0b"],
 )
-def test_an_entry_of_an_archive_never_goes_back(entry: str) -> None:
+def test_an_entry_of_an_archive_never_leaves_its_directory(entry: str) -> None:
     with pytest.raises(PathEscapeError):
         archive_entry_path(entry)
 
@@ -151,7 +151,7 @@ def test_a_name_that_is_not_utf_8_is_a_name(root: Path) -> None:
         assert file.read() == b"ours"
 
 
-def test_links_that_stay_inside_are_followed_one_after_the_other(root: Path) -> None:
+def test_links_that_stay_inside_are_followed(root: Path) -> None:
     (root / "one").symlink_to("dir/two")
     (root / "dir" / "two").symlink_to("../three")
     (root / "three").symlink_to("file")
@@ -180,7 +180,7 @@ def test_a_file_under_a_link_out_is_refused_too(root: Path) -> None:
     assert resolve_within(root / "up/source/file", root) == root.resolve() / "file"
 
 
-def test_links_in_a_circle_are_refused(root: Path) -> None:
+def test_link_cycles_are_rejected(root: Path) -> None:
     (root / "self").symlink_to("self")
     (root / "a").symlink_to("dir/b")
     (root / "dir" / "b").symlink_to("../a")
@@ -189,7 +189,7 @@ def test_links_in_a_circle_are_refused(root: Path) -> None:
         assert why_not(root, path) is PathViolation.LINK_LOOP
 
 
-def test_a_circle_hides_no_link_out(root: Path) -> None:
+def test_a_link_cycle_hides_no_link_to_the_outside(root: Path) -> None:
     (root / "self").symlink_to("self")
     (root / "out").symlink_to("../secret")
     (root / "sly").symlink_to("self/../out")
@@ -211,7 +211,7 @@ def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
     )
 
 
-def test_only_files_are_opened_and_none_of_them_waits(root: Path) -> None:
+def test_only_regular_files_are_opened_without_blocking(root: Path) -> None:
     os.mkfifo(root / "pipe")
 
     for name in ("pipe", "dir"):
@@ -221,7 +221,7 @@ def test_only_files_are_opened_and_none_of_them_waits(root: Path) -> None:
         open_file(root / "nowhere")
 
 
-def test_a_link_that_came_after_the_look_is_not_opened(root: Path) -> None:
+def test_a_link_created_after_the_check_is_not_opened(root: Path) -> None:
     result = resolve_within(root / "file", root)
     result.unlink()
     result.symlink_to("../secret")
@@ -230,7 +230,7 @@ def test_a_link_that_came_after_the_look_is_not_opened(root: Path) -> None:
         open_file(result)
 
 
-def test_many_files_of_a_tree_are_read_and_none_beside_it(root: Path) -> None:
+def test_many_files_of_a_tree_are_read_and_none_outside(root: Path) -> None:
     (root / "dir" / "deep").write_text("ours, too")
     (root / "to-dir").symlink_to("dir")
     (root / "to-file").symlink_to("file")

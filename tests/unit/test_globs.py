@@ -44,7 +44,7 @@ def test_an_invalid_pattern_is_refused(wording: RecordedWording) -> None:
     wording(f"`{text}`: {invalid_value_error(compile_glob, text)}" for text in patterns)
 
 
-def test_a_spiteful_pattern_takes_no_longer_than_others() -> None:
+def test_a_malicious_pattern_takes_no_longer_than_others() -> None:
     pattern = compile_glob("*a" * 50 + "b")
 
     assert not pattern.fullmatch("a" * 2_000)

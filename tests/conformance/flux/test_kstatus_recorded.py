@@ -17,8 +17,8 @@ from tests.conformance.oracles.kstatus.bodies import NOW, Question, questions
 from tidegate.health.kstatus import judge, judge_with_pods
 from tidegate.model.k8s.verdict import Health, Verdict
 
-ASKED = list(questions())
-TOLD = read_answers()
+QUESTIONS = list(questions())
+RECORDED = read_answers()
 STATUSES = {
     "Current": Health.HEALTHY,
     "InProgress": Health.PROGRESSING,
@@ -46,7 +46,10 @@ def differs(verdict: Verdict, result: Answer) -> bool:
 
 
 def test_the_recorded_answers_belong_to_our_objects() -> None:
-    requests, messages = (digest_of(question) for question in ASKED), (digest for digest, _ in TOLD)
+    requests, messages = (
+        (digest_of(question) for question in QUESTIONS),
+        (digest for digest, _ in RECORDED),
+    )
 
     assert all(item == other for item, other in zip_longest(requests, messages))
 
@@ -54,7 +57,7 @@ def test_the_recorded_answers_belong_to_our_objects() -> None:
 def test_our_verdict_equals_that_of_kstatus() -> None:
     differing = (
         f"{number}: {verdict} where kstatus says {result}"
-        for number, (question, (_, result)) in enumerate(zip(ASKED, TOLD, strict=True))
+        for number, (question, (_, result)) in enumerate(zip(QUESTIONS, RECORDED, strict=True))
         if differs(verdict := our_verdict(question), result)
     )
 
@@ -62,7 +65,7 @@ def test_our_verdict_equals_that_of_kstatus() -> None:
 
 
 def test_every_verdict_has_a_reason_code() -> None:
-    reasons = {our_verdict(question).reason for question in ASKED}
+    reasons = {our_verdict(question).reason for question in QUESTIONS}
 
     assert {reason for reason in reasons if not re.fullmatch(r"[A-Z][A-Za-z]+", reason)} == set()
 
@@ -102,10 +105,10 @@ def test_every_verdict_has_a_reason_code() -> None:
     ],
 )
 def test_the_objects_cover_every_rule(reason: str) -> None:
-    assert sum(result.reason == reason for _, result in TOLD) >= 3
+    assert sum(result.reason == reason for _, result in RECORDED) >= 3
 
 
 def test_the_objects_cover_every_status() -> None:
-    seen = Counter(result.status for _, result in TOLD)
+    seen = Counter(result.status for _, result in RECORDED)
 
     assert {status for status, times in seen.items() if times >= 20} == set(STATUSES)

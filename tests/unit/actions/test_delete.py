@@ -62,7 +62,7 @@ async def test_created_objects_are_deleted_in_reverse_order_and_nothing_is_left(
     assert await names(world, JOB) == []
 
 
-async def test_a_wave_goes_when_the_one_before_is_gone(tmp_path: Path) -> None:
+async def test_a_wave_is_deleted_after_the_previous_one_is_gone(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("early", -1), a_setting("late", 5))
     await deploy(world, chosen)
@@ -75,7 +75,7 @@ async def test_a_wave_goes_when_the_one_before_is_gone(tmp_path: Path) -> None:
     assert last_passed < first_begins
 
 
-async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
+async def test_journal_and_lease_are_deleted_with_their_unit(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
     await deploy(world, chosen)
@@ -109,7 +109,7 @@ async def test_delete_hooks_run_before_and_after(tmp_path: Path) -> None:
     assert await names(world, JOB) == []
 
 
-async def test_hooks_of_earlier_syncs_go_as_well(tmp_path: Path) -> None:
+async def test_hooks_of_earlier_syncs_are_deleted(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_hook("check", "PostSync"))
     await deploy(world, chosen)
@@ -121,7 +121,7 @@ async def test_hooks_of_earlier_syncs_go_as_well(tmp_path: Path) -> None:
     assert await names(world, JOB) == []
 
 
-async def test_what_left_the_directory_goes_as_well(tmp_path: Path) -> None:
+async def test_objects_removed_from_the_directory_are_deleted(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_setting("two"))
     await deploy(world, chosen)
@@ -132,7 +132,7 @@ async def test_what_left_the_directory_goes_as_well(tmp_path: Path) -> None:
     assert await names(world, SETTINGS) == []
 
 
-async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
+async def test_objects_with_delete_false_are_kept(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     kept = a_setting("kept", sync_options="Delete=false")
     chosen = a_directory(tmp_path, a_setting("one"), kept)
@@ -164,7 +164,7 @@ async def test_an_object_that_needs_a_confirmation_is_deleted_only_with_it(
     assert [ref.name for ref in journal.entries] == left, "it can still be deleted"
 
 
-async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> None:
+async def test_objects_of_another_unit_are_kept(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
     other = unit_for_path(str(tmp_path), name="other", namespace="default")
@@ -211,7 +211,7 @@ async def hold(world: World, record: Ref, holder: str) -> None:
     assert not is_error(outcome)
 
 
-async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
+async def test_a_stopped_deletion_continues(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     held = a_setting("held", 1).replace('"name"', '"finalizers":["example.com/held"],"name"')
     chosen = a_directory(tmp_path, a_setting("early"), held, a_setting("late", 2))

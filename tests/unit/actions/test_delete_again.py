@@ -82,7 +82,7 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("hook", ["goodbye", "goodbye-"])
 @pytest.mark.parametrize("step", ["predelete", "delete/7", "delete/0"])
-async def test_what_ran_before_does_not_run_again_when_a_deletion_goes_on(
+async def test_finished_hooks_do_not_run_again_when_a_deletion_continues(
     shop: Path, step: str, hook: str
 ) -> None:
     world = build_sandbox(SimulationConfig())
@@ -141,7 +141,7 @@ async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> Non
     assert store.version == before
 
 
-async def test_what_is_gone_by_its_turn_takes_no_lease_and_no_write(shop: Path) -> None:
+async def test_an_already_deleted_object_causes_no_lease_and_no_write(shop: Path) -> None:
     world = build_sandbox(SimulationConfig())
     assert isinstance(world, Sandbox)
     chosen = a_directory(shop, a_setting("one"))
@@ -175,7 +175,7 @@ async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
     assert await names(world, SETTINGS) == []
 
 
-async def test_hooks_whose_names_were_made_for_earlier_syncs_go_as_well(shop: Path) -> None:
+async def test_hooks_with_generated_names_of_earlier_syncs_are_deleted(shop: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(shop, a_setting("one"), a_hook("check-", "PostSync"))
     await deploy(world, chosen)

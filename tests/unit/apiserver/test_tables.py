@@ -18,7 +18,7 @@ NO_SERVED_KINDS = ServedKinds(())
 @pytest.mark.parametrize(
     "row", recorded(), ids=lambda row: f"{row.kind} {get_text(row.body, 'metadata', 'name')}"
 )
-def test_cells_are_those_that_a_real_server_printed(row: PrintedRow) -> None:
+def test_cells_equal_those_of_a_real_server(row: PrintedRow) -> None:
     printed = [
         column.cell(row.body, row.now) for column in columns_for_kind(row.kind, NO_SERVED_KINDS)
     ]

@@ -33,7 +33,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, finding: Finding) -> str:
     return CliRunner().invoke(render, ["."]).output
 
 
-def test_an_error_that_a_finding_reports_in_other_words_is_printed_once(
+def test_an_error_that_is_also_a_finding_is_printed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     output = printed(monkeypatch, FINDING)

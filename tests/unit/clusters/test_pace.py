@@ -70,7 +70,7 @@ async def test_time_passes_in_proportion() -> None:
     assert loop.time() - begun >= 0.19
 
 
-async def test_a_rollout_that_is_stopped_before_it_begins_ends() -> None:
+async def test_a_rollout_stopped_before_it_starts_ends() -> None:
     """Nothing is under way then, and no answer would ever end the wait."""
     events = list[Event]()
     driver = a_driver(ResilientWorld(a_world()), events)

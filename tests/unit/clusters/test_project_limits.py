@@ -41,7 +41,7 @@ def unit(project: Project | None) -> PlannedUnit:
         (structs.replace(TEAM, destinations=(SHOP,)), live_object("ConfigMap", "other"), False),
     ],
 )
-def test_only_what_the_project_allows_is_pruned(
+def test_only_objects_that_the_project_permits_are_pruned(
     project: Project | None, body: dict[str, Json], *, goes: bool
 ) -> None:
     assert (prune_candidate(body, unit(project)) is not None) is goes

@@ -13,7 +13,7 @@ from tidegate.errors import ConfigError
 
 
 @pytest.mark.parametrize(("context", "is_sandbox"), [(CONTEXT, True), ("prod", False)])
-def test_a_missing_sandbox_context_is_explained_whatever_the_error_says(
+def test_a_missing_sandbox_context_is_explained_for_any_error_text(
     monkeypatch: pytest.MonkeyPatch, *, context: str, is_sandbox: bool
 ) -> None:
     def refuse(*_: object, **__: object) -> Never:

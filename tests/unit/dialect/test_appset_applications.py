@@ -102,7 +102,7 @@ async def test_an_error_of_a_set_is_reported(elements: list[Json], expected: lis
     } == {("sets.yaml", 3)}
 
 
-async def test_a_generator_that_finds_nothing_beside_others_is_worth_a_note() -> None:
+async def test_a_generator_without_results_next_to_others_is_a_note() -> None:
     result = await generated(a_set(WEB, {"list": {"elements": []}}))
 
     assert codes(result) == ["note appset.no-results"]
@@ -127,7 +127,7 @@ async def test_clusters_that_are_not_in_the_repository_are_unknown(generator: Js
     assert "appset.no-results" not in {finding.code for finding in result.findings}
 
 
-async def test_of_a_set_at_fault_nothing_is_generated() -> None:
+async def test_an_invalid_appset_generates_nothing() -> None:
     result = await generated(a_set(WEB, {"plugin": {}}))
 
     assert result.applications == ()
@@ -171,7 +171,7 @@ async def test_units_name_their_set_and_an_error_of_many_is_reported_once(
         ),
     ],
 )
-def test_what_keeps_applications_from_following_is_reported(
+def test_settings_that_prevent_updates_of_applications_are_reported(
     spec: JsonObject, expected: list[str]
 ) -> None:
     result = application_units(a_set(WEB, **spec), GenerationResult(), {})
@@ -204,7 +204,7 @@ def test_a_set_without_generators_is_reported() -> None:
         ("create-only", {OVERRIDE_SETTING: "false"}, True, True),
     ],
 )
-def test_the_policy_is_the_sets_own_unless_its_controller_says_otherwise(
+def test_the_controller_can_override_the_policy_of_an_appset(
     policy: str, settings: dict[str, str], *, updates: bool, deletes: bool
 ) -> None:
     item = a_set(WEB, syncPolicy={"applicationsSync": policy} if policy else {})
@@ -228,7 +228,7 @@ def test_preserved_fields_are_as_they_live_where_they_are_there() -> None:
     }
 
 
-def test_who_comes_step_by_step_is_not_synced_by_itself() -> None:
+def test_applications_of_a_rolling_sync_have_no_automated_sync() -> None:
     body: JsonObject = {
         "spec": {"syncPolicy": {"automated": {"prune": True}, "retry": {"limit": 2}}}
     }

@@ -25,7 +25,7 @@ from tidegate.model.k8s.objects import Json, JsonObject
         (git(files=[{"path": ""}]), "appset.pattern"),
     ],
 )
-async def test_what_argo_cd_cannot_read_is_an_error(entry: JsonObject, code: str) -> None:
+async def test_input_that_argo_cd_rejects_is_an_error(entry: JsonObject, code: str) -> None:
     with pytest.raises(GeneratorError) as refused:
         await params(entry)
     assert refused.value.code == code
@@ -46,9 +46,7 @@ async def test_a_selector_over_parameters_may_ask_for_any_value() -> None:
         ({"files": [{"path": "./apps/*"}]}, ["cart", "web"]),
     ],
 )
-async def test_go_and_git_read_patterns_each_in_its_own_way(
-    more: JsonObject, bases: list[str]
-) -> None:
+async def test_go_patterns_and_git_patterns_differ(more: JsonObject, bases: list[str]) -> None:
     files = {"apps/cart/a.yaml": "", "apps/web/a.yaml": ""}
 
     result = await params(git(**more), files=files)

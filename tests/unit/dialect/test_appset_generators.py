@@ -50,7 +50,7 @@ def git(**body: Json) -> JsonObject:
     return {"git": {"repoURL": URL, "revision": "main", **body}}
 
 
-async def test_a_list_is_its_elements_and_those_in_a_text() -> None:
+async def test_a_list_generator_combines_elements_and_elements_yaml() -> None:
     entry: JsonObject = {
         "list": {
             "elements": [{"name": "a", "values": {"tier": "x"}}],
@@ -61,7 +61,7 @@ async def test_a_list_is_its_elements_and_those_in_a_text() -> None:
     assert await params(entry) == [{"name": "a", "values.tier": "x"}, {"name": "b"}, {"name": "c"}]
 
 
-async def test_a_number_in_a_list_needs_go_templates() -> None:
+async def test_a_number_in_a_list_requires_go_templates() -> None:
     assert await params(a_list({"replicas": 3}), GO) == [{"replicas": 3}]
     with pytest.raises(GeneratorError) as refused:
         await params(a_list({"replicas": 3}))
@@ -74,7 +74,7 @@ TREE = dict.fromkeys(
 )
 
 
-async def test_directories_come_as_one_walks_through_them_and_an_exclusion_always_wins() -> None:
+async def test_directories_are_sorted_and_exclusions_take_precedence() -> None:
     expected: list[Json] = [{"path": "apps/web-*", "exclude": True}, {"path": "apps/*"}]
 
     assert list_directories(TREE) == ["apps", "apps/web", "apps/web/eu", "apps/web-api"]
@@ -90,7 +90,7 @@ async def test_directories_come_as_one_walks_through_them_and_an_exclusion_alway
     ]
 
 
-async def test_with_go_templates_a_path_is_a_mapping_and_a_prefix_goes_around_it() -> None:
+async def test_with_go_templates_a_path_is_a_mapping_below_its_prefix() -> None:
     entry = git(directories=[{"path": "apps/web"}], pathParamPrefix="p")
 
     (param,) = await params(entry, GO, files=TREE)
@@ -124,7 +124,7 @@ async def test_an_empty_file_has_its_place_alone() -> None:
     }
 
 
-async def test_what_stands_in_files_is_made_flat_and_printed_by_go() -> None:
+async def test_parameters_of_files_are_flattened_and_printed_like_go() -> None:
     files = {"a.json": '{"a": {"b": [1, 1000000, 0.5]}, "c": true, "d": null}'}
 
     (param,) = await params(git(files=[{"path": "*.json"}]), files=files)
@@ -138,7 +138,7 @@ async def test_what_stands_in_files_is_made_flat_and_printed_by_go() -> None:
     }
 
 
-async def test_files_are_asked_for_once_their_names_are_known() -> None:
+async def test_matching_files_are_read_once() -> None:
     runner = Runner({"a.yaml": "name: a", "b.txt": "x"})
 
     await runner.run(
@@ -173,7 +173,7 @@ def test_patterns_of_files_are_read_by_git_or_by_a_switch(
 EAST = RegisteredCluster(name="East_1", server="https://east", labels={"env": "prod"})
 
 
-async def test_the_own_cluster_comes_last_unless_clusters_are_chosen() -> None:
+async def test_the_local_cluster_is_last_unless_clusters_are_selected() -> None:
     known = GeneratorInputs(clusters=(EAST,))
     chosen: JsonObject = {"clusters": {"selector": {"matchLabels": {"env": "prod"}}}}
 
@@ -210,7 +210,7 @@ async def test_a_matrix_has_two_generators(count: int) -> None:
     assert (refused.value.code, refused.value.path[-1]) == ("appset.matrix", "generators")
 
 
-async def test_of_two_values_the_first_wins_with_go_and_else_it_is_an_error(
+async def test_conflicting_matrix_values_are_an_error_without_go_templates(
     wording: RecordedWording,
 ) -> None:
     """Acceptance case 75."""
@@ -253,7 +253,7 @@ async def test_an_invalid_merge_is_reported(body: JsonObject, wording: RecordedW
     wording(refused.value.message)
 
 
-async def test_generators_of_generators_go_one_deep(wording: RecordedWording) -> None:
+async def test_generators_can_be_nested_one_level(wording: RecordedWording) -> None:
     item: JsonObject = {"matrix": {"generators": [a_list({"a": "1"}), a_list({"b": "2"})]}}
     two: JsonObject = {"matrix": {"generators": [item, a_list({"c": "3"})]}}
 
@@ -297,7 +297,7 @@ async def test_a_selector_chooses_by_flat_parameters(
         ),
     ],
 )
-async def test_what_argo_cd_refuses_is_an_error(entry: JsonObject, code: str) -> None:
+async def test_a_generator_that_argo_cd_rejects_is_an_error(entry: JsonObject, code: str) -> None:
     with pytest.raises(GeneratorError) as refused:
         await params(entry)
     assert refused.value.code == code
@@ -335,7 +335,7 @@ async def test_results_of_remote_servers_can_be_given() -> None:
     }
 
 
-def test_a_slug_ends_after_a_whole_word() -> None:
+def test_a_slug_ends_at_a_word_boundary() -> None:
     assert slug("x" * 45 + "-" + "y" * 10) == "x" * 45
     assert slug("é_a&b") == "e-aandb"
 
@@ -397,7 +397,7 @@ async def test_a_matrix_is_what_two_loops_make_of_it(
 
 
 @given(some.floats(allow_nan=False, allow_infinity=False))
-def test_a_number_that_go_prints_is_that_number(number: float) -> None:
+def test_numbers_are_printed_like_go(number: float) -> None:
     assert float(go_format(number)) == number
 
 
@@ -407,7 +407,7 @@ def test_mappings_are_merged_at_any_depth() -> None:
     }
 
 
-async def test_a_generator_with_a_template_of_its_own_says_more_than_the_set() -> None:
+async def test_the_template_of_a_generator_overrides_that_of_the_appset() -> None:
     unit_resource: Json = {"metadata": {"labels": {"own": "{{name}}"}}}
     base: Json = {"metadata": {"name": "{{name}}", "labels": {"a": "b", "own": "no"}}, "spec": {}}
 

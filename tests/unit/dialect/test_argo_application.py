@@ -73,7 +73,7 @@ def test_the_own_cluster_has_no_name(destination: JsonObject, cluster: str) -> N
 @pytest.mark.parametrize(
     "destination", [{}, {"namespace": "shop"}, {"server": SERVER, "name": "in-cluster"}]
 )
-def test_a_destination_must_say_which_cluster_once(destination: JsonObject) -> None:
+def test_a_destination_must_set_exactly_one_of_server_and_name(destination: JsonObject) -> None:
     result = declared(destination=destination)
 
     assert codes(result.findings) == ["error argo.destination at spec.destination"]
@@ -112,7 +112,7 @@ def test_an_application_without_sources_is_reported_and_still_a_unit(spec: JsonO
     assert [unit.sources for unit in result.units] == [()]
 
 
-def test_one_source_that_cannot_be_read_leaves_the_others() -> None:
+def test_an_invalid_source_does_not_affect_the_others() -> None:
     result = declared(source=None, sources=[WEB, {"path": "other"}])
 
     assert codes(result.findings) == ["error argo.source at spec.sources[1].repoURL"]
@@ -142,7 +142,7 @@ def test_the_dry_source_of_a_hydrator_is_rendered_with_a_warning() -> None:
         (["a/b", "ä"], ["error argo.ref at spec.sources[1].ref"] * 2),
     ],
 )
-def test_refs_are_words_and_each_is_there_once(refs: list[str], expected: list[str]) -> None:
+def test_refs_are_valid_names_and_unique(refs: list[str], expected: list[str]) -> None:
     named: list[Json] = [{"repoURL": GIT, "ref": ref} for ref in refs]
 
     result = codes(declared(source=None, sources=[WEB, *named]).findings)
@@ -162,15 +162,13 @@ def test_refs_are_words_and_each_is_there_once(refs: list[str], expected: list[s
         ),
     ],
 )
-def test_files_of_values_begin_with_a_ref_that_is_there(
-    helm: JsonObject, expected: list[str]
-) -> None:
+def test_values_files_start_with_an_existing_ref(helm: JsonObject, expected: list[str]) -> None:
     sources: list[Json] = [{**CHART, "helm": helm}, {"repoURL": GIT, "ref": "values"}]
 
     assert codes(declared(source=None, sources=sources).findings) == expected
 
 
-def test_one_source_alone_has_no_ref_to_name() -> None:
+def test_a_single_source_has_no_refs() -> None:
     sources: list[Json] = [{**CHART, "ref": "values", "helm": {"valueFiles": ["$values/a"]}}]
 
     result = declared(source=None, sources=sources)
@@ -178,14 +176,14 @@ def test_one_source_alone_has_no_ref_to_name() -> None:
     assert codes(result.findings) == ["error argo.ref at spec.sources[0].helm.valueFiles[0]"]
 
 
-def test_in_one_source_a_dollar_is_a_variable() -> None:
+def test_in_a_single_source_a_dollar_is_a_variable() -> None:
     unit(source={**CHART, "helm": {"valueFiles": ["$ARGOCD_APP_NAME/a.yaml"]}})
 
 
 @pytest.mark.parametrize(
     ("files", "severity"), [([], Severity.WARNING), (["$it/a"], Severity.ERROR)]
 )
-def test_a_chart_has_no_files_for_others(files: list[Json], severity: Severity) -> None:
+def test_a_chart_source_cannot_provide_values_files(files: list[Json], severity: Severity) -> None:
     sources: list[Json] = [{**CHART, "ref": "it"}, {**WEB, "helm": {"valueFiles": files}}]
 
     (finding,) = declared(source=None, sources=sources).findings
@@ -215,7 +213,7 @@ SOURCES = st.fixed_dictionaries(
 
 
 @given(st.dictionaries(KEYS, JSON), SOURCES, st.lists(SOURCES | JSON, max_size=3), JSON)
-def test_whatever_is_written_is_read_and_the_unit_stays_the_same(
+def test_random_fields_never_crash_the_reader(
     spec: JsonObject, source: JsonObject, sources: list[Json], hydrator: Json
 ) -> None:
     for body in (

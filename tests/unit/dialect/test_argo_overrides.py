@@ -16,7 +16,7 @@ def over(source: JsonObject, *overrides: JsonObject) -> JsonObject:
     return apply_source_overrides(msgspec.json.encode({**WEB, **source}), overrides)
 
 
-def test_files_of_the_tree_say_more_of_a_source_and_later_ones_win() -> None:
+def test_override_files_of_the_source_are_merged_in_order() -> None:
     first: JsonObject = {"helm": {"releaseName": "a", "values": "x: 1"}}
     last: JsonObject = {"helm": {"releaseName": "b"}}
 
@@ -59,7 +59,7 @@ def test_null_takes_nothing_away_except_among_values() -> None:
     assert over(source, {"helm": None})["helm"] == source["helm"]
 
 
-def test_a_new_list_has_its_own_length_and_what_its_entries_do_not_say_stays() -> None:
+def test_an_overriding_list_keeps_unset_fields_of_its_entries() -> None:
     source: JsonObject = {
         "helm": {
             "parameters": [
@@ -79,7 +79,7 @@ def test_a_new_list_has_its_own_length_and_what_its_entries_do_not_say_stays() -
     }
 
 
-def test_an_overridden_source_is_read_as_any_other() -> None:
+def test_an_overridden_source_is_validated() -> None:
     result = details(kustomize={"namePrefix": "a-"})
     again = apply_source_overrides(
         result.source_json, [{"kustomize": {"images": ["web:2"], "oops": 1}}]

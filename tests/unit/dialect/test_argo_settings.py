@@ -68,5 +68,5 @@ def test_settings_are_found_among_the_values_of_the_chart() -> None:
 
 
 @pytest.mark.parametrize("values", [{}, {"configs": []}, {"configs": {"cm": "x", "params": None}}])
-def test_values_that_say_nothing_have_no_settings(values: JsonObject) -> None:
+def test_empty_values_have_no_settings(values: JsonObject) -> None:
     assert read_chart_values(values, Location("values.yaml")) == ()

@@ -79,7 +79,7 @@ def helm(**fields: Json) -> ChartRequest:
         ),
     ],
 )
-def test_an_address_says_what_kind_of_tree_it_is(body: JsonObject, source: SourceRef) -> None:
+def test_the_url_determines_the_kind_of_source(body: JsonObject, source: SourceRef) -> None:
     assert a_source(**body).source == source
 
 
@@ -95,7 +95,7 @@ def test_an_address_says_what_kind_of_tree_it_is(body: JsonObject, source: Sourc
         ({"helm": {}, "kustomize": {}}, "error argo.tools at spec.source"),
     ],
 )
-def test_of_some_sources_nothing_can_be_had(body: JsonObject, expected: str) -> None:
+def test_unsupported_sources_are_errors(body: JsonObject, expected: str) -> None:
     source, findings = read_source({**WEB, **body}, OWNER)
 
     assert source is None
@@ -117,7 +117,7 @@ def test_a_chart_in_a_registry_is_found_and_its_scheme_is_reported() -> None:
     assert codes(findings) == ["warning argo.registry at spec.source.repoURL"]
 
 
-def test_a_source_among_others_may_have_a_ref_alone() -> None:
+def test_one_of_several_sources_may_have_only_a_ref() -> None:
     among = msgspec.structs.replace(OWNER, path=("spec", "sources", 0))
 
     source, findings = read_source({"repoURL": GIT, "ref": "values"}, among)
@@ -128,7 +128,7 @@ def test_a_source_among_others_may_have_a_ref_alone() -> None:
     assert source.path == ""
 
 
-def test_without_a_block_the_files_will_decide() -> None:
+def test_without_a_tool_block_the_files_determine_the_tool() -> None:
     request = a_source(path="./web/").request
 
     assert isinstance(request, ToolDetection)
@@ -162,7 +162,7 @@ def test_without_a_block_the_files_will_decide() -> None:
         ),
     ],
 )
-def test_a_block_that_says_something_decides(source: JsonObject, tools: list[Tool]) -> None:
+def test_a_non_empty_tool_block_determines_the_tool(source: JsonObject, tools: list[Tool]) -> None:
     assert explicit_tools(without_empty_blocks(source)) == tools
 
 
@@ -210,7 +210,7 @@ def test_the_helm_block_becomes_options_of_helm(
     assert getattr(helm(**fields), name) == value
 
 
-def test_a_release_goes_by_the_name_of_its_application_and_into_some_namespace() -> None:
+def test_a_release_has_the_name_of_its_application_and_a_namespace() -> None:
     owner = msgspec.structs.replace(OWNER, namespace="")
 
     source, _ = read_source({**WEB, "helm": {"values": "a: 1"}}, owner)
@@ -220,7 +220,7 @@ def test_a_release_goes_by_the_name_of_its_application_and_into_some_namespace()
     assert (source.request.name, source.request.namespace) == ("web", "default")
 
 
-def test_values_are_left_to_those_who_have_the_tree() -> None:
+def test_values_files_are_resolved_with_the_source() -> None:
     result = details(
         helm={
             "valueFiles": ["a.yaml", "$values/b.yaml"],
@@ -328,7 +328,7 @@ def test_the_directory_block_becomes_options_of_the_directory() -> None:
     )
 
 
-def test_a_plugin_goes_by_its_name() -> None:
+def test_a_plugin_is_identified_by_its_name() -> None:
     assert a_source(plugin={"name": "cue"}).request == ArgoPlugin(path="web", name="cue")
 
 
@@ -340,7 +340,7 @@ def test_a_plugin_goes_by_its_name() -> None:
         ("kustomize", "version", "v5"),
     ],
 )
-def test_what_cannot_be_simulated_is_reported(block: str, field: str, value: Json) -> None:
+def test_unsupported_fields_are_reported(block: str, field: str, value: Json) -> None:
     source, findings = read_source({**WEB, block: {field: value}}, OWNER)
 
     assert source is not None

@@ -113,7 +113,7 @@ def status_of(account: UnitProgress, resource: JsonObject | None = None) -> Json
         ),
     ],
 )
-def test_an_application_is_as_well_as_the_worst_of_what_counts(
+def test_the_health_of_an_application_is_the_worst_of_its_objects(
     objects: list[ObjectProgress], health: Health, message: str
 ) -> None:
     assert aggregate_health(an_account(*objects)) == (health, message)
@@ -168,7 +168,7 @@ def test_history_grows_with_each_success_up_to_its_limit_and_counts_on() -> None
     assert get_mappings(failed, "history") == get_mappings(application, "status", "history")
 
 
-def test_whoever_waits_for_hooks_and_others_names_a_hook_first() -> None:
+def test_a_wait_for_hooks_and_objects_names_a_hook_first() -> None:
     objects = (
         an_object("a", is_awaited=True, result=ObjectResult.CREATED),
         an_object(

@@ -37,28 +37,28 @@ def test_an_application_starts_by_itself_where_it_is_automated(
     assert policy(automated=automated).auto_sync is starts
 
 
-def test_what_is_automated_prunes_and_heals_where_it_says_so() -> None:
+def test_automated_sync_prunes_and_heals_if_enabled() -> None:
     bare, full = policy(automated={}), policy(automated=ALL)
 
     assert (bare.prune, bare.self_heal, bare.allow_empty) == (False, False, False)
     assert (full.prune, full.self_heal, full.allow_empty) == (True, True, True)
 
 
-def test_what_is_switched_off_neither_prunes_nor_heals() -> None:
+def test_disabled_automated_sync_neither_prunes_nor_heals() -> None:
     off = policy(automated={**ALL, "enabled": False})
 
     assert (off.prune, off.self_heal, off.allow_empty) == (False, False, False)
 
 
-def test_without_a_word_on_retries_the_rules_decide() -> None:
+def test_without_a_retry_policy_the_semantics_apply() -> None:
     assert policy(automated={}).retry is None
 
 
-def test_a_retry_without_pauses_has_those_of_argo_cd() -> None:
+def test_a_retry_without_backoff_has_the_default_of_argo_cd() -> None:
     assert policy(retry={"limit": 5}).retry == ARGOCD.retry
 
 
-def test_a_retry_says_how_often_and_after_which_pauses() -> None:
+def test_a_retry_policy_has_a_limit_and_a_backoff() -> None:
     backoff: JsonObject = {"duration": "10s", "factor": 3, "maxDuration": "5m"}
 
     result = policy(retry={"limit": 2, "backoff": backoff}).retry
@@ -78,14 +78,14 @@ def test_a_pause_without_a_unit_is_in_seconds(duration: str, first: int) -> None
     assert result.backoff == first
 
 
-def test_less_than_no_retries_are_retries_for_ever_and_no_cap_is_none() -> None:
+def test_a_negative_limit_retries_forever_and_a_zero_maximum_is_unlimited() -> None:
     result = policy(retry={"limit": -1, "refresh": True, "backoff": {"maxDuration": "0"}}).retry
 
     assert result is not None
     assert (result.limit, result.backoff_limit) == (UNLIMITED, UNLIMITED)
 
 
-def test_a_retry_keeps_its_limit_under_other_rules() -> None:
+def test_a_retry_limit_applies_to_all_semantics() -> None:
     ruled = with_semantics(policy(retry={"limit": 2}), TIDEGATE).semantics.retry
 
     assert ruled == Retry(
@@ -116,7 +116,7 @@ def test_a_retry_that_does_not_retry_is_reported(retry: JsonObject, expected: st
 
 
 @given(st.lists(st.sampled_from(SYNC_OPTIONS)))
-def test_options_are_those_of_the_list(options: list[str]) -> None:
+def test_sync_options_are_read_from_the_list(options: list[str]) -> None:
     result, expected = policy(syncOptions=[*options]), with_sync_options(Policy(), tuple(options))
 
     assert result.object_options == expected.object_options
@@ -155,7 +155,7 @@ def test_labels_of_a_namespace_that_is_not_created_are_reported() -> None:
     ]
 
 
-def test_differences_are_ignored_as_a_file_says_it() -> None:
+def test_ignore_differences_can_come_from_a_file() -> None:
     entries: list[Json] = [
         {"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]},
         {

@@ -15,7 +15,7 @@ RESOURCE: JsonObject = {
 }
 
 
-def test_a_unit_of_a_cycle_waits_for_the_next_one_whatever_the_message_says() -> None:
+def test_a_unit_of_a_cycle_waits_for_the_next_one_for_any_message() -> None:
     progress = UnitProgress(
         unit=APPS,
         phase=UnitPhase.FINISHED,

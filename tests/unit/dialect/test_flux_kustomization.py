@@ -145,7 +145,7 @@ def test_a_policy_is_that_of_fluxs_controller() -> None:
     assert policy.identity == ImpersonatedUser(user="system:serviceaccount:flux-system:deployer")
 
 
-def test_a_unit_says_where_it_goes_and_what_it_waits_for() -> None:
+def test_a_kustomization_has_a_destination_and_dependencies() -> None:
     unit = the_unit(declared(FULL))
 
     assert unit.destination == Destination("prod", "shop")
@@ -194,9 +194,7 @@ def test_time_is_never_shorter_than_half_a_minute(spec: str, timeout: int, pause
         ("prune: false\ndeletionPolicy: WaitForTermination", Permission.YES),
     ],
 )
-def test_what_becomes_of_objects_in_the_end_is_the_policy_of_deletion(
-    spec: str, consent: Permission
-) -> None:
+def test_the_deletion_policy_is_read(spec: str, consent: Permission) -> None:
     assert the_unit(declared(spec)).policy.object_options.delete is consent
 
 
@@ -221,7 +219,7 @@ def test_health_is_checked_for_all_or_the_listed_or_no_objects() -> None:
     assert results_by_name(both) == {"spec.healthChecks": "flux.ignored"}
 
 
-def test_ignored_fields_are_those_of_objects_with_plain_names() -> None:
+def test_ignore_rules_match_objects_by_literal_names() -> None:
     spec = (
         "ignore:\n"
         "- {paths: [/spec/replicas], target: {kind: Deployment, group: apps}}\n"
@@ -338,7 +336,7 @@ NAMES = (
 
 
 @given(any_spec(*NAMES))
-def test_whatever_stands_there_is_read(document: Document) -> None:
+def test_random_fields_never_crash_the_reader(document: Document) -> None:
     for finding in read_kustomization(document, "default").findings:
         assert finding.code.startswith("flux.")
         assert finding.reason

@@ -133,7 +133,7 @@ def test_the_name_of_a_release_is_cut_as_flux_cuts_it(spec: str, name: str, helm
     assert request(declared(LEAST + spec, name=name)).name == helm
 
 
-def test_values_of_other_objects_are_named_and_left_to_the_cluster() -> None:
+def test_values_from_other_objects_are_references() -> None:
     spec = (
         "valuesFrom:\n"
         "- {kind: ConfigMap, name: a}\n"
@@ -148,7 +148,7 @@ def test_values_of_other_objects_are_named_and_left_to_the_cluster() -> None:
     )
 
 
-def test_what_is_done_to_the_rendered_chart_comes_in_its_order() -> None:
+def test_post_renderers_keep_their_order() -> None:
     spec = (
         "commonMetadata: {labels: {team: a}, annotations: {note: b}}\n"
         "postRenderers:\n"
@@ -241,11 +241,11 @@ def test_post_renderers_may_spare_hooks() -> None:
         ("rollback: {serverSideApply: disabled}", "spec.rollback.serverSideApply"),
     ],
 )
-def test_what_is_not_simulated_is_reported(spec: str, field: str) -> None:
+def test_unsupported_fields_are_reported(spec: str, field: str) -> None:
     assert results_by_name(declared(LEAST + spec))[field] == "flux.unsupported"
 
 
-def test_what_helm_no_longer_does_is_reported() -> None:
+def test_fields_that_helm_removed_are_reported() -> None:
     result = results_by_name(declared(f"{LEAST}rollback: {{recreate: true}}"))
 
     assert result == {"spec.rollback.recreate": "flux.ignored"}
@@ -290,7 +290,7 @@ NAMES = (
 
 
 @given(any_spec(*NAMES))
-def test_whatever_stands_there_is_read(document: Document) -> None:
+def test_random_fields_never_crash_the_reader(document: Document) -> None:
     for finding in read_helm_release(document, "default").findings:
         assert finding.code.startswith("flux.")
         assert finding.reason

@@ -61,6 +61,6 @@ def test_flags_are_read_of_fluxs_controllers_alone() -> None:
 
 
 @given(any_spec("template", "spec", "containers", "args", "name", "image"))
-def test_whatever_stands_there_is_read(document: Document) -> None:
+def test_random_fields_never_crash_the_reader(document: Document) -> None:
     document.body.update(apiVersion="apps/v1", kind="Deployment")
     read_settings([document])

@@ -47,11 +47,11 @@ def the_source(result: Declarations) -> DeclaredSource:
         ("ref: {name: refs/x, commit: 0a1b}", GitRef(GitRefKind.COMMIT, "0a1b")),
     ],
 )
-def test_a_git_repository_is_at_what_goes_before_the_others(ref: str, at: GitRef) -> None:
+def test_the_ref_of_a_git_repository_follows_the_precedence_of_flux(ref: str, at: GitRef) -> None:
     assert the_source(declared("GitRepository", GIT + ref)).source == GitSource(URL, at)
 
 
-def test_a_commit_may_name_its_branch_and_other_pairs_are_reported() -> None:
+def test_a_commit_can_have_a_branch_and_other_combinations_are_reported() -> None:
     assert (
         results_by_name(declared("GitRepository", f"{GIT}ref: {{commit: 0a, branch: main}}")) == {}
     )
@@ -60,7 +60,7 @@ def test_a_commit_may_name_its_branch_and_other_pairs_are_reported() -> None:
     }
 
 
-def test_a_git_repository_says_what_is_part_of_its_tree_and_what_opens_it() -> None:
+def test_a_git_repository_has_ignore_rules_and_credentials() -> None:
     spec = GIT + (
         "recurseSubmodules: true\nignore: '*.md'\nsuspend: true\nsecretRef: {name: key}\n"
         "sparseCheckout: [./deploy, lib]\n"
@@ -227,7 +227,7 @@ def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
     assert "GitRepository/ns/gone" in lost.problem
 
 
-def test_an_undeclared_source_is_none() -> None:
+def test_an_undeclared_source_is_not_resolved() -> None:
     assert resolve_source(SourceObject("GitRepository", "ns", "x"), {}) is None
 
 
@@ -239,7 +239,7 @@ NAMES = (
 
 @pytest.mark.parametrize("kind", ["GitRepository", "OCIRepository", "HelmRepository", "HelmChart"])
 @given(document=any_spec(*NAMES))
-def test_whatever_stands_there_is_read(kind: str, document: Document) -> None:
+def test_random_fields_never_crash_the_reader(kind: str, document: Document) -> None:
     document.body["kind"] = kind
     for finding in read_flux_source(document, "default").findings:
         assert finding.code.startswith("flux.")

@@ -102,7 +102,7 @@ def test_flux_reads_the_name_back(namespace: str, name: str, group: str, kind: s
     assert (first, rest.replace("__", ":"), before, last) == (namespace, name, group, kind)
 
 
-def test_what_passed_says_the_revision_and_how_long_its_health_took() -> None:
+def test_a_ready_status_has_the_revision_and_the_duration_of_the_health_check() -> None:
     result = status_update(an_account(WEB))
 
     assert conditions(result) == {
@@ -114,13 +114,13 @@ def test_what_passed_says_the_revision_and_how_long_its_health_took() -> None:
     assert [note[1] for note in result.events] == ["ReconciliationSucceeded"]
 
 
-def test_without_checks_there_is_no_word_of_health() -> None:
+def test_without_health_checks_the_status_has_no_healthy_condition() -> None:
     kustomization = a_kustomization(status_update(an_account(WEB)).status, wait=False)
 
     assert set(conditions(status_update(an_account(WEB), kustomization))) == {"Ready"}
 
 
-def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
+def test_a_running_unit_is_reconciling_and_has_no_applied_revision() -> None:
     going = an_account(WEB, phase=UnitPhase.RUNNING, result="")
     waiting = an_account(
         ObjectProgress(ref=WEB.ref, is_live=True, is_awaited=True),
@@ -178,7 +178,7 @@ def test_an_object_that_did_not_become_healthy_is_named(health: Health, message:
         ({"message": "there is no path", "is_valid": False}, "BuildFailed"),
     ],
 )
-def test_other_troubles_have_their_reasons(more: dict[str, object], reason: str) -> None:
+def test_other_failures_have_their_reasons(more: dict[str, object], reason: str) -> None:
     result = status_update(an_account(WEB, result="failed", **more))
 
     assert conditions(result)["Ready"] == ("False", reason, str(more["message"]))
@@ -199,7 +199,7 @@ def test_an_object_that_could_not_be_pruned_is_kept_and_reported() -> None:
     assert names == ["shop_web_apps_Deployment", "shop_old_apps_Deployment"]
 
 
-def test_who_waits_names_the_first_of_those_it_depends_on() -> None:
+def test_a_waiting_unit_names_its_first_dependency() -> None:
     kustomization = a_kustomization(dependsOn=[{"name": "a"}, {"name": "b", "namespace": "team"}])
     units = [UnitId("Kustomization", "", *name) for name in (("team", "b"), ("flux-system", "a"))]
 
@@ -260,11 +260,11 @@ def test_a_message_that_is_too_long_for_a_condition_is_cut() -> None:
         (3_661_500, "1h1m1.5s"),
     ],
 )
-def test_durations_are_written_as_go_does(span: int, expected: str) -> None:
+def test_durations_are_written_like_go(span: int, expected: str) -> None:
     assert format_go_duration(Ms(span)) == expected
 
 
-def test_what_is_applied_but_not_all_of_it_stays_beside_what_was_there() -> None:
+def test_a_partial_apply_is_merged_into_the_inventory() -> None:
     before: JsonObject = {"inventory": {"entries": [{"id": "shop_old_apps_Deployment", "v": "v1"}]}}
     new = ObjectProgress(ref=Ref(DEPLOYMENT, "shop", "late"), is_live=False)
 

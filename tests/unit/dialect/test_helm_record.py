@@ -83,7 +83,7 @@ class Storage:
 
 
 @given(st.dictionaries(st.text(), VALUES))
-def test_what_is_packed_is_unpacked_as_it_was(content: dict[str, Json]) -> None:
+def test_a_packed_record_is_unpacked_unchanged(content: dict[str, Json]) -> None:
     assert decode_release(encode_release(content)) == content
 
 
@@ -110,7 +110,7 @@ def as_helm_writes(record: ReleaseRecord, number: int) -> ReleaseRecord:
     return read_record({**whole, "data": {"release": packed}})
 
 
-def test_a_record_that_helm_has_written_anew_is_still_ours_and_its_next_revision_is_not() -> None:
+def test_a_record_rewritten_by_helm_is_ours_and_its_next_revision_is_not() -> None:
     storage = Storage()
     storage.end(storage.start(sheet()))
 
@@ -122,7 +122,7 @@ def test_a_record_that_helm_has_written_anew_is_still_ours_and_its_next_revision
     assert storage.start(sheet()).action is ReleaseAction.UPGRADE
 
 
-def test_what_is_too_long_for_a_label_is_an_annotation_alone() -> None:
+def test_a_value_too_long_for_a_label_is_an_annotation() -> None:
     mark = f"HelmRelease/shop/{'a' * 60}"
     record = ReleaseRecord(
         {"name": "web", "version": 1},
@@ -158,7 +158,7 @@ def test_a_record_that_no_secret_holds_is_refused_with_its_size() -> None:
     ],
     ids=["nothing", "text", "no json", "list", "half", "bomb"],
 )
-def test_what_is_no_record_is_refused(packed: bytes) -> None:
+def test_an_invalid_record_is_rejected(packed: bytes) -> None:
     with pytest.raises(DialectError) as raised:
         decode_release(packed)
 
@@ -176,7 +176,7 @@ def test_a_revision_is_pending_until_its_end_is_entered() -> None:
     assert storage.start(sheet()).action is ReleaseAction.UNCHANGED
 
 
-def test_who_died_is_gone_on_with_and_uses_up_no_number() -> None:
+def test_a_killed_action_continues_with_the_same_revision() -> None:
     storage = Storage()
     storage.end(storage.start(sheet()))
     storage.start(sheet("2"))
@@ -188,7 +188,7 @@ def test_who_died_is_gone_on_with_and_uses_up_no_number() -> None:
     assert storage.revision_statuses == [(1, "superseded"), (2, "deployed")]
 
 
-def test_what_others_left_pending_is_failed_before_the_next_one() -> None:
+def test_a_release_left_pending_by_others_is_marked_failed() -> None:
     storage = Storage()
     storage.end(storage.start(sheet()))
     pending = storage.kept[1].with_status(ReleaseStatus.PENDING_UPGRADE, "somebody")
@@ -206,7 +206,7 @@ def test_what_others_left_pending_is_failed_before_the_next_one() -> None:
     st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), max_size=12),
     st.integers(0, 4),
 )
-def test_numbers_go_up_by_one_and_one_at_most_is_deployed(
+def test_revisions_increase_by_one_and_at_most_one_is_deployed(
     runs: list[tuple[int, bool, bool]], most: int
 ) -> None:
     """Whatever is released, fails, and is killed in between."""

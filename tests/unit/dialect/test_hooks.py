@@ -41,7 +41,7 @@ def test_an_object_without_a_hook_is_an_ordinary_one(notes: dict[str, Json]) -> 
         ("SyncFail", Phase.SYNC_FAIL),
     ],
 )
-def test_each_word_of_argo_cd_has_its_phase(word: str, phase: Phase) -> None:
+def test_each_hook_type_of_argo_cd_has_its_phase(word: str, phase: Phase) -> None:
     assert phases_of({HOOK: word}) == (phase,)
 
 
@@ -54,14 +54,14 @@ def test_each_word_of_argo_cd_has_its_phase(word: str, phase: Phase) -> None:
         ("post-upgrade", Phase.POST_SYNC),
     ],
 )
-def test_helms_words_have_a_phase_of_argo_cds(word: str, phase: Phase) -> None:
+def test_helm_hooks_map_to_phases_of_argo_cd(word: str, phase: Phase) -> None:
     assert phases_of({HELM_HOOK: word}) == (phase,)
 
 
 @pytest.mark.parametrize(
     "word", ["test", "pre-rollback", "post-rollback", "test-success", "crd-install ", ""]
 )
-def test_other_hooks_of_helm_are_left_out_of_everything(word: str) -> None:
+def test_unsupported_helm_hooks_are_ignored(word: str) -> None:
     assert is_nothing({HELM_HOOK: word})
 
 
@@ -78,11 +78,11 @@ def test_a_skipped_object_is_neither_run_nor_kept() -> None:
     assert is_nothing({HOOK: "Skip"})
 
 
-def test_a_skipped_object_stays_skipped_whatever_helm_says() -> None:
+def test_hook_skip_takes_precedence_over_helm_hooks() -> None:
     assert is_nothing({HOOK: "Skip", HELM_HOOK: "pre-install"})
 
 
-def test_skip_beside_a_phase_counts_for_nothing() -> None:
+def test_skip_together_with_a_phase_is_ignored() -> None:
     assert phases_of({HOOK: "Skip, PreSync"}) == (Phase.PRE_SYNC,)
 
 
@@ -90,7 +90,7 @@ def test_a_hook_may_run_in_several_phases() -> None:
     assert phases_of({HOOK: "PreSync , PostSync"}) == (Phase.PRE_SYNC, Phase.POST_SYNC)
 
 
-def test_a_phase_that_is_named_twice_comes_once() -> None:
+def test_a_repeated_phase_counts_once() -> None:
     assert phases_of({HELM_HOOK: "pre-install,pre-upgrade"}) == (Phase.PRE_SYNC,)
 
 
@@ -98,11 +98,11 @@ def test_a_crd_hook_of_helms_in_a_list_is_a_hook() -> None:
     assert phases_of({HELM_HOOK: "crd-install,pre-install"}) == (Phase.PRE_SYNC,)
 
 
-def test_argo_cds_words_win_over_helms() -> None:
+def test_hooks_of_argo_cd_take_precedence_over_helm_hooks() -> None:
     assert phases_of({HOOK: "Sync", HELM_HOOK: "pre-install"}) == (Phase.SYNC,)
 
 
-def test_helms_words_count_where_argo_cds_are_unknown() -> None:
+def test_helm_hooks_are_used_if_the_hook_of_argo_cd_is_unknown() -> None:
     assert phases_of({HOOK: "Whenever", HELM_HOOK: "post-install"}) == (Phase.POST_SYNC,)
 
 
@@ -166,5 +166,5 @@ def test_policies_of_both_annotations_count(
 
 
 @pytest.mark.parametrize("word", ["", "Never", "hooksucceeded"])
-def test_a_hook_without_a_known_policy_makes_room_for_itself(word: str) -> None:
+def test_the_default_delete_policy_is_before_hook_creation(word: str) -> None:
     assert hook_of({HOOK: "Sync", POLICY: word}).policies == (HookPolicy.BEFORE_CREATION,)

@@ -126,5 +126,5 @@ def test_a_key_that_is_written_twice_is_reported_with_its_line(wording: Recorded
     wording(problem)
 
 
-def test_what_is_not_yaml_is_reported_with_its_line() -> None:
+def test_invalid_yaml_is_reported_with_its_line() -> None:
     assert mistakes("- kind: [\n")[0].startswith(("1", "2"))

@@ -23,7 +23,7 @@ ROLES = st.builds(
 
 
 @given(st.lists(st.one_of(PLAIN, ROLES)))
-def test_what_flux_writes_down_is_read_again(refs: list[Ref]) -> None:
+def test_an_inventory_of_flux_is_read(refs: list[Ref]) -> None:
     entries: list[Json] = [{"id": inventory_id(ref), "v": ref.kind.version} for ref in refs]
 
     unit_resource: dict[str, Json] = {

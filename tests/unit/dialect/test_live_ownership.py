@@ -43,14 +43,14 @@ def test_a_live_hook_is_recognized() -> None:
     ("hook", "outlives"),
     [("PostDelete", True), ("PostDelete,PreSync", False), ("PreDelete", False), ("Sync", False)],
 )
-def test_only_post_delete_hooks_outlive_their_unit(hook: str, *, outlives: bool) -> None:
+def test_only_post_delete_hooks_are_kept_after_their_unit(hook: str, *, outlives: bool) -> None:
     ownership = read_live_ownership(noting({UNIT: "shop/web", HOOK: hook}), WEB)
 
     assert ownership is not None
     assert ownership.is_post_delete is outlives
 
 
-def test_what_does_not_name_the_unit_is_not_its_to_delete() -> None:
+def test_an_object_without_tracking_metadata_of_the_unit_is_not_deleted() -> None:
     assert read_live_ownership(noting({}), WEB) is None
     assert read_live_ownership(noting({UNIT: "shop/db"}), WEB) is None
 

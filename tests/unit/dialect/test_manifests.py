@@ -60,14 +60,14 @@ def test_an_object_that_names_a_namespace_stays_in_it() -> None:
     )
 
 
-def test_an_object_of_a_kind_without_namespaces_has_none() -> None:
+def test_a_cluster_scoped_object_has_no_namespace() -> None:
     (manifest,) = read(a_document("v1 Namespace", "blue", namespace="other")).manifests
 
     assert manifest.ref.namespace == ""
     assert "namespace" not in get_mapping(body_of(manifest), "metadata")
 
 
-def test_the_manifests_know_the_unit_and_where_its_objects_go() -> None:
+def test_manifests_have_their_unit_and_destination() -> None:
     unit = read(a_document()).unit
 
     assert (str(unit.id), unit.destination.namespace) == ("shop/web", "shop")
@@ -107,7 +107,7 @@ def test_waves_can_be_ignored_even_wrong_ones() -> None:
     assert [manifest.wave for manifest in manifests] == [0, 0]
 
 
-def test_a_hook_comes_once_for_each_of_its_phases() -> None:
+def test_a_hook_is_in_each_of_its_phases() -> None:
     notes: dict[str, Json] = {HOOK: "PreSync,PostSync", POLICY: "HookSucceeded"}
 
     manifests = read(a_document("batch/v1 Job", "migrate", notes=notes)).manifests
@@ -116,20 +116,20 @@ def test_a_hook_comes_once_for_each_of_its_phases() -> None:
     assert {manifest.hook_policies for manifest in manifests} == {(HookPolicy.SUCCEEDED,)}
 
 
-def test_a_sync_hook_is_not_an_ordinary_object_as_well() -> None:
+def test_a_sync_hook_is_not_also_an_object() -> None:
     (manifest,) = read(a_document("v1 Pod", "seed", notes={HOOK: "Sync"})).manifests
 
     assert (manifest.phase, manifest.hook_policies) == (Phase.SYNC, (HookPolicy.BEFORE_CREATION,))
 
 
 @pytest.mark.parametrize("notes", [{HOOK: "Skip"}, {HOOK: "Whenever"}, {HELM_HOOK: "test"}])
-def test_what_is_skipped_or_never_run_is_not_in_the_unit(notes: dict[str, Json]) -> None:
+def test_skipped_and_unsupported_hooks_are_not_in_the_unit(notes: dict[str, Json]) -> None:
     unit = read(a_document(notes=notes))
 
     assert (unit.manifests, unit.before_deletion, unit.after_deletion) == ((), (), ())
 
 
-def test_what_is_skipped_is_not_read_any_further() -> None:
+def test_a_skipped_object_is_not_validated() -> None:
     unit = read(a_document("v1 ConfigMap", "", notes={HOOK: "Skip", WAVE: "late"}))
 
     assert unit.manifests == ()
@@ -162,11 +162,11 @@ def test_an_ordinary_object_may_not_have_the_beginning_of_a_name_alone() -> None
 
 
 @pytest.mark.parametrize("kind", [" ConfigMap", "v1 ", "apps/ Deployment"])
-def test_what_has_no_kind_is_no_object(kind: str) -> None:
+def test_a_document_without_a_kind_is_rejected(kind: str) -> None:
     assert refused(a_document(kind)).code == "dialect.incomplete"
 
 
-def test_what_has_no_name_is_no_object() -> None:
+def test_a_document_without_a_name_is_rejected() -> None:
     assert refused(a_document(name="")).code == "dialect.incomplete"
 
 
@@ -205,7 +205,7 @@ def test_everything_that_is_wrong_is_reported_at_once() -> None:
     assert codes == ["dialect.wave", "dialect.incomplete"]
 
 
-def test_a_namespace_is_created_for_a_unit_that_has_none() -> None:
+def test_a_missing_namespace_is_added_to_a_unit() -> None:
     created, other = read(a_document(), options=("CreateNamespace=true",)).manifests
 
     assert created.ref == Ref(Kind("", "v1", "Namespace"), "", "shop")
@@ -213,17 +213,17 @@ def test_a_namespace_is_created_for_a_unit_that_has_none() -> None:
     assert (owner_of(created), owner_of(other)) == (None, "shop/web")
 
 
-def test_no_namespace_is_created_where_the_unit_has_its_own() -> None:
+def test_no_namespace_is_added_if_the_unit_contains_it() -> None:
     unit = read(a_document("v1 Namespace", "shop"), a_document(), options=("CreateNamespace=true",))
 
     assert [manifest.phase for manifest in unit.manifests] == [Phase.SYNC, Phase.SYNC]
 
 
-def test_no_namespace_is_made_unless_it_is_asked_for() -> None:
+def test_no_namespace_is_added_without_create_namespace() -> None:
     assert [manifest.ref.kind.name for manifest in read(a_document()).manifests] == ["ConfigMap"]
 
 
-def test_where_helm_orders_a_unit_only_its_own_annotations_count() -> None:
+def test_in_a_helm_release_only_helm_annotations_are_used() -> None:
     hooked = a_document(name="hooked", notes={HELM_HOOK: "pre-install", WEIGHT: "5", WAVE: "7"})
     waved = a_document(name="waved", notes={WAVE: "3", HOOK: "PreSync", OPTIONS: "Prune=false"})
     weighed = a_document(name="weighed", notes={WEIGHT: "4", KEEP: "keep"})

@@ -41,7 +41,7 @@ def test_the_first_value_of_an_option_counts() -> None:
     assert read({}, "Prune=confirm", "Prune=false").prune is Permission.ASK
 
 
-def test_an_option_without_a_value_says_nothing() -> None:
+def test_an_option_without_a_value_is_ignored() -> None:
     unit_resource = noting({OPTIONS: "Prune,Pruned=true"})
 
     assert read(unit_resource, "Prune=false").prune is Permission.NO
@@ -73,7 +73,7 @@ def test_an_object_without_annotations_has_no_wishes() -> None:
         ("Delete=confirm", ObjectOptions(delete=Permission.ASK)),
     ],
 )
-def test_each_option_asks_for_one_thing(option: str, handling: ObjectOptions) -> None:
+def test_each_option_sets_its_field(option: str, handling: ObjectOptions) -> None:
     assert read(noting({OPTIONS: option})) == handling
 
 
@@ -118,7 +118,7 @@ def test_an_object_cannot_take_back_a_replacement() -> None:
 
 
 @pytest.mark.parametrize("policy", ["keep", "other, keep"])
-def test_what_helm_keeps_stays_when_its_unit_goes_and_is_still_pruned(policy: str) -> None:
+def test_resource_policy_keep_survives_a_deletion_but_not_pruning(policy: str) -> None:
     body = noting({"helm.sh/resource-policy": policy, OPTIONS: "Delete=true"})
 
     assert read(body) == ObjectOptions(delete=Permission.NO)

@@ -25,7 +25,7 @@ DEPLOYED: dict[str, Json] = {
 }
 
 
-def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None:
+def test_uncorrectable_drift_does_not_change_the_release() -> None:
     def setting(name: str, became: ObjectResult, drift: ObjectDrift) -> ObjectProgress:
         return ObjectProgress(
             ref=Ref(Kind("", "v1", "ConfigMap"), "shop", name), result=became, drift=drift
@@ -71,7 +71,7 @@ def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None
     assert "upgradeFailures" not in text.status
 
 
-def test_what_a_tested_release_says_stays_as_it_is_when_nothing_is_new() -> None:
+def test_the_status_of_a_tested_release_is_unchanged_without_changes() -> None:
     record = ReleaseRecord(DEPLOYED, annotations={record_owner.TESTED: record_owner.TESTS_PASSED})
     account = UnitProgress(
         unit=UnitId("HelmRelease", "", "shop", "web"),

@@ -83,7 +83,7 @@ def test_argo_cd_tracks_by_a_label_besides_or_alone(unit: UnitId, *, labels_only
         ({KEY: "a"}, {"tidegate.dev/unit": "Application/argocd/c"}, "c", "c"),
     ],
 )
-def test_whose_an_object_is_depends_on_what_argo_cd_goes_by(
+def test_the_owner_of_an_object_depends_on_the_tracking_method(
     labels: dict[str, Json], notes: dict[str, Json], by_label: str, by_note: str
 ) -> None:
     body: dict[str, Json] = {"metadata": {"labels": labels, "annotations": notes}}

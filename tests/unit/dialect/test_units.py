@@ -51,7 +51,7 @@ def test_units_are_found_by_their_kind_and_group_with_their_place() -> None:
     ]
 
 
-def test_a_unit_says_where_its_objects_go_and_by_whose_rules() -> None:
+def test_a_unit_has_a_destination_and_semantics() -> None:
     units = UnitFinder().find(read_documents(REPOSITORY.encode(), "all.yaml"), "default").units
 
     assert [unit.destination for unit in units] == [
@@ -63,7 +63,7 @@ def test_a_unit_says_where_its_objects_go_and_by_whose_rules() -> None:
     assert [unit.is_suspended for unit in units] == [False, True, False]
 
 
-def test_what_a_unit_depends_on_is_of_its_kind_and_at_home_unless_it_says_otherwise() -> None:
+def test_dependencies_default_to_the_kind_and_namespace_of_the_unit() -> None:
     _, apps, _ = UnitFinder().find(read_documents(REPOSITORY.encode(), "all.yaml"), "default").units
 
     assert [(dependency.unit, dependency.ready_when) for dependency in apps.dependencies] == [

@@ -41,7 +41,7 @@ def test_a_wave_that_is_no_whole_number_is_refused_with_its_place(value: str) ->
     assert len(error.problem) < 300
 
 
-def test_a_weight_is_not_looked_at_where_a_wave_is_wrong() -> None:
+def test_a_hook_weight_is_ignored_if_the_wave_is_invalid() -> None:
     with pytest.raises(DialectError, match="sync-wave"):
         manifest_wave(a_document(notes={WAVE: "first", WEIGHT: "4"}))
 
@@ -74,5 +74,5 @@ def test_a_wave_that_is_not_text_is_refused(value: Json, wording: RecordedWordin
         ({WAVE: "first", WEIGHT: "second"}, 0),
     ],
 )
-def test_what_lives_with_a_wrong_wave_falls_through(notes: dict[str, Json], wave: int) -> None:
+def test_a_live_object_with_an_invalid_wave_falls_back(notes: dict[str, Json], wave: int) -> None:
     assert live_wave(noting(notes)) == wave

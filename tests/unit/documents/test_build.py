@@ -95,7 +95,7 @@ def test_a_shallow_anchor_does_not_hide_a_deep_neighbour() -> None:
     assert (error.code, error.location and error.location.line) == ("documents.depth", 2)
 
 
-def test_an_anchor_may_stand_before_a_key() -> None:
+def test_an_anchor_can_precede_a_key() -> None:
     assert read_documents("&k a: 1\nb: *k\n", "some.yaml")[0].body == {"a": 1, "b": "a"}
 
 
@@ -114,7 +114,7 @@ def test_an_anchor_may_stand_before_a_key() -> None:
         ("<<: 1\n", "documents.merge", 5),
     ],
 )
-def test_what_kubernetes_refuses_is_refused_with_its_place(
+def test_input_that_kubernetes_rejects_is_rejected_with_its_location(
     source: str, code: str, column: int
 ) -> None:
     error = refusal(source)

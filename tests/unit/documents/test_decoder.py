@@ -147,7 +147,7 @@ def test_all_mistakes_of_all_documents_are_reported_by_line() -> None:
     ]
 
 
-def test_what_is_not_yaml_is_a_syntax_error() -> None:
+def test_invalid_yaml_is_a_syntax_error() -> None:
     assert mistakes("name: [\n")[0].startswith("documents.syntax")
 
 
@@ -164,7 +164,7 @@ def test_a_file_of_one_document_may_be_empty_and_has_no_second() -> None:
     assert (error.code, str(error.location)) == ("file.documents", "p.yaml:3:1")
 
 
-def test_where_a_part_is_written_can_be_asked() -> None:
+def test_the_location_of_a_field_is_available() -> None:
     text = b"# a harbour\n---\nname: here\nships:\n- {form: raft}\n"
 
     result, place_of = decode_with_locations(text, "h.yaml", Harbour, noun="harbour")
@@ -174,7 +174,7 @@ def test_where_a_part_is_written_can_be_asked() -> None:
     assert place_of(("ships", 0, "drifts")) == place_of(("ships", 0))
 
 
-def test_of_an_empty_file_there_is_the_file_alone() -> None:
+def test_an_empty_file_has_only_the_location_of_the_file() -> None:
     result, place_of = decode_with_locations(b"", "r.yaml", Raft, noun="raft")
 
     assert (result, str(place_of(("drifts",)))) == (Raft(), "r.yaml")

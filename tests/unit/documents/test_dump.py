@@ -113,7 +113,7 @@ def test_a_key_that_is_too_long_for_a_line_is_written_all_the_same() -> None:
         (7, b"7"),
     ],
 )
-def test_numbers_are_written_as_go_writes_them(number: float, text: bytes) -> None:
+def test_numbers_are_written_like_go(number: float, text: bytes) -> None:
     assert to_json(number) == text
     assert to_json([number]) == b"[" + text + b"]"
     assert to_json({"a": number, "b": [number, 1]}) == b'{"a":%b,"b":[%b,1]}' % (text, text)
@@ -121,7 +121,7 @@ def test_numbers_are_written_as_go_writes_them(number: float, text: bytes) -> No
 
 
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 10**400])
-def test_what_has_no_json_is_refused(number: float) -> None:
+def test_values_without_json_are_rejected(number: float) -> None:
     for write in (to_json, to_yaml):
         with pytest.raises(DocumentError) as caught:
             write({"a": [number]})

@@ -26,7 +26,7 @@ from tidegate.documents import numbers
         (10**22, "1e+22"),
     ],
 )
-def test_a_number_is_printed_as_go_prints_it(number: float, text: str) -> None:
+def test_a_number_is_printed_like_go(number: float, text: str) -> None:
     assert numbers.format_json(number) == text
 
 
@@ -40,7 +40,7 @@ def test_a_number_that_has_become_json_stays_what_it_is() -> None:
 @pytest.mark.parametrize(
     "text", ["", "-", "1.2.3", "0x", "1e", "12:30", "1 2", "\u0663", "1\u0663"]
 )
-def test_what_only_looks_like_a_number_is_none(text: str) -> None:
+def test_text_that_resembles_a_number_is_not_a_number(text: str) -> None:
     assert numbers.parse_number(text) is None
 
 

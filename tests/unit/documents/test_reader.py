@@ -62,7 +62,7 @@ def only(source: str) -> Document:
     return document
 
 
-def test_an_object_stands_where_its_mapping_begins() -> None:
+def test_the_location_of_an_object_is_the_start_of_its_mapping() -> None:
     documents = read_documents(
         "# note\n\nkind: A\n---\n# note\nkind: B\n---\n\n  kind: C\n", "some.yaml"
     )
@@ -75,7 +75,7 @@ def test_a_document_does_not_print_its_body() -> None:
 
 
 @pytest.mark.parametrize("source", ["- kind: A\n", "word\n", "3\n", '""\n', "[]\n"])
-def test_what_is_no_mapping_is_refused(source: str) -> None:
+def test_a_document_that_is_not_a_mapping_is_rejected(source: str) -> None:
     error = refusal("---\n" + source)
 
     assert (error.code, error.location) == ("documents.object", at(2, 1))
@@ -109,7 +109,7 @@ def test_an_empty_list_gives_no_object(items: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["kind: List\n", "kind: A\nitems: [1]\n", "items: [1]\n"])
-def test_what_only_resembles_a_list_is_an_object(source: str) -> None:
+def test_an_object_that_resembles_a_list_is_an_object(source: str) -> None:
     assert len(read_documents(source, "some.yaml")) == 1
 
 
@@ -149,7 +149,7 @@ def test_a_merged_key_that_is_overridden_is_no_duplicate() -> None:
     assert only("a: &a {x: 1}\nb: {<<: *a, x: 2}\nc: {x: 3, <<: *a}\n").duplicates == ()
 
 
-def test_duplicates_belong_to_the_item_they_stand_in() -> None:
+def test_duplicates_belong_to_their_list_item() -> None:
     source = "kind: List\nitems:\n- {kind: A}\n- {kind: B, items: [{c: 1, c: 2}]}\n"
 
     first, second = read_documents(source, "some.yaml")
@@ -212,7 +212,7 @@ def test_a_place_is_found_again_by_its_path(path: FieldPath, place: Location) ->
     assert (location.line, location.column) == (place.line, place.column)
 
 
-def test_a_place_says_which_field_it_is() -> None:
+def test_a_location_has_its_field() -> None:
     source = "metadata: {labels: {app.dev/name: web}}\nlist: [{a: 1}]\n"
     document = only(source)
 
@@ -246,5 +246,5 @@ def test_a_file_that_has_changed_gives_the_old_place(changed: str) -> None:
     assert (place.line, place.column, place.field) == (1, 1, "spec.a")
 
 
-def test_no_paths_give_no_places() -> None:
+def test_no_paths_have_no_locations() -> None:
     assert find_locations(LIST, []) == ()

@@ -18,16 +18,16 @@ VALUES, KEYS = (
 
 
 @pytest.mark.parametrize(("written", "answer"), VALUES)
-def test_a_value_is_what_the_page_says(written: str, answer: str) -> None:
+def test_a_value_is_read_as_documented(written: str, answer: str) -> None:
     assert our_answer(HEAD % 0 + f"v: {written}\n") == f'{{"v":{answer}}}'
 
 
 @pytest.mark.parametrize(("written", "answer"), KEYS)
-def test_a_key_is_what_the_page_says(written: str, answer: str) -> None:
+def test_a_key_is_read_as_documented(written: str, answer: str) -> None:
     assert our_answer(HEAD % 0 + f"m: {{{written}: 1}}\n") == f'{{"m":{{{answer}:1}}}}'
 
 
-def test_the_merge_key_does_what_the_page_says() -> None:
+def test_the_merge_key_works_as_documented() -> None:
     (example,) = re.findall(r"```yaml\n(.+?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
     body = read_documents(example, "page.md")[0].body

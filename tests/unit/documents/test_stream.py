@@ -63,7 +63,7 @@ def test_text_after_a_separator_is_refused(line: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["kind: A\n...\nkind: B\n", "kind: A\r---\rkind: B\r"])
-def test_what_kubernetes_would_silently_leave_out_is_refused(source: str) -> None:
+def test_text_that_kubernetes_silently_drops_is_rejected(source: str) -> None:
     error = refusal(source)
 
     assert error.code == "documents.separator"
@@ -100,14 +100,14 @@ def test_a_control_character_is_refused_with_its_place(sign: str) -> None:
     assert error.location == Location("some.yaml", 3, 8)
 
 
-def test_json_values_may_follow_each_other_without_a_separator() -> None:
+def test_json_values_can_follow_each_other_without_a_separator() -> None:
     documents = read_documents('{"kind": "A"}\n{"kind": "B"}{"kind": "C"}', "some.json")
 
     assert [document.body["kind"] for document in documents] == ["A", "B", "C"]
     assert [document.location.line for document in documents] == [1, 2, 2]
 
 
-def test_json_may_begin_with_a_byte_order_mark() -> None:
+def test_json_can_start_with_a_byte_order_mark() -> None:
     assert kinds(b'\xef\xbb\xbf{"kind": "A"}{"kind": "B"}') == ["A", "B"]
 
 
@@ -115,7 +115,7 @@ def test_json_may_be_separated_like_yaml() -> None:
     assert kinds('{"kind": "A"}\n---\n{"kind": "B"}\n') == ["A", "B"]
 
 
-def test_what_starts_like_json_may_be_yaml() -> None:
+def test_text_that_starts_like_json_can_be_yaml() -> None:
     assert kinds("{kind: A, on: off} # note\n") == ["A"]
 
 

@@ -126,7 +126,7 @@ def test_a_template_inside_a_string_is_read(source: str) -> None:
     assert len(read_documents(source, "some.yaml")) == 1
 
 
-def test_bad_yaml_beside_a_template_in_quotes_is_not_called_a_template() -> None:
+def test_invalid_yaml_with_a_quoted_template_is_not_called_a_template() -> None:
     error = refusal('a: "{{ .x }}"\nb: "{{ .y }}" c\n')
 
     assert error.code == "documents.syntax"

@@ -65,7 +65,7 @@ RULES: dict[str, tuple[JsonObject, bool]] = {
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_rules_say_which_writes_a_webhook_is_asked_about(name: str) -> None:
+def test_rules_define_the_writes_that_call_a_webhook(name: str) -> None:
     rule, request = RULES[name]
 
     assert covers_kind(a_webhook(rule), [DEPLOYMENT], "CREATE") is request
@@ -78,7 +78,7 @@ def test_a_rule_for_another_version_of_the_same_objects_counts() -> None:
     assert not covers_kind(a_webhook(older, matchPolicy="Exact"), [DEPLOYMENT, OLDER], "CREATE")
 
 
-def test_selectors_say_which_objects() -> None:
+def test_selectors_define_the_matching_objects() -> None:
     guard = a_webhook(objectSelector={"matchLabels": {"tier": "front"}})
 
     assert selects(guard, AdmissionSubject({"tier": "front"}))
@@ -125,7 +125,7 @@ def test_a_policy_counts_where_it_and_its_binding_match() -> None:
     assert not selects(guard, AdmissionSubject({}))
 
 
-def test_what_a_policy_leaves_out_is_none_of_its_business() -> None:
+def test_excluded_objects_do_not_match_a_policy() -> None:
     everything: JsonObject = {**RULE, "resources": ["*"]}
     left_out: JsonObject = {"resourceRules": [everything], "excludeResourceRules": [RULE]}
     (guard,) = policies(["Deny"], policy=left_out, binding={})
@@ -143,7 +143,7 @@ def test_a_policy_that_is_not_bound_does_nothing() -> None:
     assert build_rules({spot_of("ValidatingAdmissionPolicy"): policy}) == []
 
 
-def test_those_who_may_change_an_object_are_known() -> None:
+def test_mutating_webhooks_are_recognized() -> None:
     hook: JsonObject = {"sideEffects": "None", "rules": [RULE]}
     (guard,) = build_rules({spot_of("MutatingWebhookConfiguration"): {"webhooks": [hook]}})
 

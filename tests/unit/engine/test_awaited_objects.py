@@ -30,7 +30,7 @@ from tidegate.world.protocol import World
 from tidegate.world.resilient import ResilientWorld
 
 THEIRS = ref_of("apps/v1 Deployment", "theirs")
-BRINGS = make_plan_from(make_unit(make_deployment("theirs"), name="other"))
+PROVIDER_PLAN = make_plan_from(make_unit(make_deployment("theirs"), name="other"))
 UNIT = "tidegate.dev/unit"
 
 
@@ -67,7 +67,9 @@ def written(run: Run) -> dict[str, int]:
 
 
 async def test_nothing_is_written_before_awaited_objects_are_healthy() -> None:
-    ours, theirs = await together(build_sandbox(SimulationConfig()), planned(waiting()), BRINGS)
+    ours, theirs = await together(
+        build_sandbox(SimulationConfig()), planned(waiting()), PROVIDER_PLAN
+    )
 
     (opened,) = [event.at for event in theirs.events_of(EventType.GATE_OPENED)]
     assert (ours.result, theirs.result) == ("passed", "passed")
@@ -78,9 +80,9 @@ async def test_nothing_is_written_before_awaited_objects_are_healthy() -> None:
     assert {event.step for event in waits} == {"shop/awaits"}
 
 
-async def test_what_is_awaited_is_not_touched_nor_remembered_as_the_units() -> None:
+async def test_an_awaited_object_is_neither_written_nor_recorded() -> None:
     world = build_sandbox(SimulationConfig())
-    await roll_out(world, BRINGS, make_settings(0))
+    await roll_out(world, PROVIDER_PLAN, make_settings(0))
     before = await ClusterClient(Dispatcher(ResilientWorld(world))).get(THEIRS)
 
     plan = with_policy(planned(waiting()), prune=True)
@@ -97,7 +99,7 @@ async def test_what_is_awaited_is_not_touched_nor_remembered_as_the_units() -> N
 
 async def test_a_second_run_awaits_it_again_and_writes_nothing() -> None:
     world = build_sandbox(SimulationConfig())
-    await roll_out(world, BRINGS, make_settings(0))
+    await roll_out(world, PROVIDER_PLAN, make_settings(0))
     await roll_out(world, planned(waiting()), make_settings(1))
 
     again = await roll_out(world, planned(waiting()), make_settings(2))
@@ -106,7 +108,7 @@ async def test_a_second_run_awaits_it_again_and_writes_nothing() -> None:
     assert written(again) == {}
 
 
-async def test_what_never_comes_fails_the_gate_and_nothing_is_written() -> None:
+async def test_an_awaited_object_that_never_appears_fails_the_gate() -> None:
     run = await roll_out(build_sandbox(SimulationConfig()), planned(waiting()))
 
     assert run.result == "failed"
@@ -121,7 +123,7 @@ async def test_listed_objects_hold_the_units_after_the_unit_and_not_the_unit_its
     behind = make_unit(make_deployment("behind"), name="behind", after=("shop",))
     plan = planned(waiting(policy, depends=False), behind)
 
-    ours, theirs = await together(build_sandbox(SimulationConfig()), plan, BRINGS)
+    ours, theirs = await together(build_sandbox(SimulationConfig()), plan, PROVIDER_PLAN)
 
     (opened,) = [event.at for event in theirs.events_of(EventType.GATE_OPENED)]
     assert ours.result == "passed"

@@ -66,7 +66,7 @@ def test_engines_without_fences_compare_nothing(rules: Semantics) -> None:
     assert play.starts(WEB)
 
 
-def test_a_verdict_about_a_later_text_counts_when_it_still_holds_ours() -> None:
+def test_a_verdict_about_a_later_generation_counts_if_our_fields_are_unchanged() -> None:
     play = DecisionRun(TWO_WAVES, TIDEGATE)
 
     change(play, "db")
@@ -101,7 +101,7 @@ def test_an_object_changed_by_another_client_is_reported_and_written_again() -> 
     assert play.states[DB] is StepState.GATING
 
 
-def test_what_was_well_already_holds_its_gate_again_when_it_is_changed() -> None:
+def test_a_changed_healthy_object_closes_its_gate() -> None:
     play = DecisionRun(ONE_WAVE, TIDEGATE)
     play.judge("mail", Health.HEALTHY)
 
@@ -116,7 +116,7 @@ def test_what_was_well_already_holds_its_gate_again_when_it_is_changed() -> None
     assert (before, play.states[DB]) == (StepState.GATING, StepState.PASSED)
 
 
-def test_what_was_well_already_and_is_deleted_holds_its_gate_until_it_is_well_again() -> None:
+def test_a_deleted_healthy_object_closes_its_gate_until_it_is_healthy_again() -> None:
     play = DecisionRun(ONE_WAVE, TIDEGATE)
     play.judge("mail", Health.HEALTHY)
 
@@ -129,7 +129,7 @@ def test_what_was_well_already_and_is_deleted_holds_its_gate_until_it_is_well_ag
     assert (before, play.states[DB]) == (StepState.GATING, StepState.PASSED)
 
 
-def test_what_has_finished_may_be_gone_when_the_gate_opens() -> None:
+def test_a_finished_job_may_be_deleted_before_the_gate_opens() -> None:
     play = DecisionRun(ONE_WAVE, TIDEGATE)
     play.judge("mail", Health.HEALTHY, final=True)
 
@@ -141,7 +141,7 @@ def test_what_has_finished_may_be_gone_when_the_gate_opens() -> None:
 
 
 @pytest.mark.parametrize("rules", [ARGOCD, FLUX], ids=lambda rules: str(rules.name))
-def test_engines_without_fences_do_not_miss_what_was_well_already(rules: Semantics) -> None:
+def test_without_fences_a_deleted_healthy_object_does_not_close_the_gate(rules: Semantics) -> None:
     play = DecisionRun(ONE_WAVE, rules)
     play.judge("mail", Health.HEALTHY)
     play.wait(6)
@@ -151,7 +151,7 @@ def test_engines_without_fences_do_not_miss_what_was_well_already(rules: Semanti
     assert writes(play, "mail") == 1
 
 
-def test_by_rules_that_put_nothing_back_a_change_fails_the_step() -> None:
+def test_without_reverting_a_change_fails_the_step() -> None:
     play = DecisionRun(TWO_WAVES, STRICT)
 
     change(play, "db")

@@ -31,7 +31,7 @@ def ends(play: DecisionRun) -> dict[str, str]:
     return {item.unit.name: item.reason for item in messages if item.unit is not None}
 
 
-def test_by_argo_cd_waves_of_children_begin_two_seconds_apart_and_are_not_waited_for() -> None:
+def test_with_argo_cd_semantics_waves_of_children_start_two_seconds_apart() -> None:
     unit_resource = (setting("start"), child_unit("a"), child_unit("b", 1), setting("end", 2))
     plan = plan_of(
         joined("root", *unit_resource, policy=BY_ARGO),
@@ -49,7 +49,9 @@ def test_by_argo_cd_waves_of_children_begin_two_seconds_apart_and_are_not_waited
     assert play.starts("a/sync/1") == [], "its own waves wait for its own objects"
 
 
-def test_by_flux_a_child_begins_at_once_and_who_depends_looks_every_thirty_seconds() -> None:
+def test_with_flux_semantics_a_child_starts_at_once_and_dependents_check_every_thirty_seconds() -> (
+    None
+):
     plan = plan_of(
         joined("root", child_unit("a"), child_unit("b"), policy=BY_FLUX),
         joined("a", web("a0"), parent="root", policy=BY_FLUX),
@@ -65,7 +67,7 @@ def test_by_flux_a_child_begins_at_once_and_who_depends_looks_every_thirty_secon
     assert play.starts("b/rest") == [30.0]
 
 
-def test_by_flux_a_unit_is_first_reconciled_when_its_parent_has_created_it() -> None:
+def test_with_flux_semantics_a_unit_is_reconciled_after_its_parent_created_it() -> None:
     ground = a_thing("Namespace", "shop")
     plan = plan_of(
         joined("root", ground, child_unit("a"), child_unit("b"), policy=BY_FLUX),
@@ -110,7 +112,7 @@ def test_a_unit_for_failures_runs_where_something_fails() -> None:
     assert ends(play) == {"root": "failed", "help": "passed"}
 
 
-def test_what_starts_over_does_not_let_a_child_begin_too_early() -> None:
+def test_a_retried_parent_does_not_start_a_child_too_early() -> None:
     plan = plan_of(
         joined(
             "root", web("own"), child_unit("a"), child_unit("b"), setting("bad", 1), policy=BY_ARGO

@@ -37,7 +37,7 @@ def test_a_retry_resumes_at_the_step_that_failed() -> None:
     assert play.starts(WEB) == [0.0, 5.0, 15.0]
 
 
-def test_a_retry_of_argo_cd_begins_with_the_first_wave() -> None:
+def test_a_retry_of_argo_cd_starts_with_the_first_wave() -> None:
     play = DecisionRun(TWO_WAVES, ARGOCD, refusals={"web": 2})
 
     play.judge("db", Health.HEALTHY)
@@ -47,7 +47,7 @@ def test_a_retry_of_argo_cd_begins_with_the_first_wave() -> None:
     assert play.starts(WEB) == [2.0, 14.0, 36.0]
 
 
-def test_a_retry_of_flux_comes_after_a_minute_each_time() -> None:
+def test_a_retry_of_flux_starts_after_a_minute() -> None:
     play = DecisionRun(ONE_WAVE, FLUX, refusals={"db": ALWAYS})
 
     play.wait(1_000)
@@ -92,7 +92,7 @@ def test_suspended_has_ten_minutes() -> None:
     assert play.moments(EventType.STEP_FAILED) == [(600.0, "step.failed", DB)]
 
 
-def test_a_gate_has_the_time_that_its_object_asks_for() -> None:
+def test_the_timeout_of_a_gate_follows_its_object() -> None:
     slow = make_deployment("db")
     spec = {**get_mapping(slow, "spec"), "progressDeadlineSeconds": 900}
     play = DecisionRun(make_plan_from({**slow, "spec": spec}), TIDEGATE)
@@ -104,7 +104,7 @@ def test_a_gate_has_the_time_that_its_object_asks_for() -> None:
 
 
 @pytest.mark.parametrize("health", [Health.DEGRADED, Health.PROGRESSING])
-def test_before_time_fails_a_gate_its_objects_are_looked_at_again(health: Health) -> None:
+def test_objects_are_read_again_before_a_gate_times_out(health: Health) -> None:
     play = DecisionRun(ONE_WAVE, TIDEGATE)
 
     play.judge("db", health)
@@ -128,7 +128,7 @@ def test_argo_cd_fails_a_wave_when_all_of_it_has_settled() -> None:
     assert play.moments(EventType.RETRY_SCHEDULED) == [(25.0, "retry.scheduled", DB)]
 
 
-def test_one_object_that_fails_for_good_fails_its_step() -> None:
+def test_an_object_that_fails_permanently_fails_its_step() -> None:
     play = DecisionRun(make_plan_from((make_deployment("db"), make_deployment("mail"))), TIDEGATE)
 
     play.wait(1)
@@ -147,7 +147,7 @@ def test_steps_after_a_failure_are_retried_too_where_the_rollout_carries_on() ->
     assert play.starts(WEB) == [155.0, 160.0, 170.0]
 
 
-def test_a_step_that_begins_anew_waits_for_the_answers_to_its_earlier_try() -> None:
+def test_a_retried_step_waits_for_responses_of_its_previous_attempt() -> None:
     both = make_plan_from((make_deployment("db"), make_deployment("mail")))
     play = DecisionRun(both, TIDEGATE, slow=("db", "mail"))
     play.wrote("db")

@@ -36,7 +36,7 @@ def test_argo_cd_pauses_for_two_seconds_between_waves() -> None:
     assert play.starts(WEB) == [2.0]
 
 
-def test_argo_cd_looks_five_seconds_after_a_change() -> None:
+def test_argo_cd_checks_health_five_seconds_after_a_change() -> None:
     play = DecisionRun(TWO_WAVES, ARGOCD)
 
     play.wait(3)
@@ -61,7 +61,7 @@ def test_the_last_wave_is_waited_for() -> None:
     assert play.states == {DB: StepState.GATING}
 
 
-def test_flux_looks_at_health_every_five_seconds() -> None:
+def test_flux_checks_health_every_five_seconds() -> None:
     play = DecisionRun(ONE_WAVE, FLUX)
 
     play.wait(6)
@@ -71,7 +71,7 @@ def test_flux_looks_at_health_every_five_seconds() -> None:
     assert play.moments(EventType.GATE_OPENED) == [(10.0, "gate.opened", DB)]
 
 
-def test_flux_looks_at_dependencies_every_thirty_seconds() -> None:
+def test_flux_checks_dependencies_every_thirty_seconds() -> None:
     play = DecisionRun(TWO_UNITS, FLUX)
 
     play.wait(3)
@@ -100,7 +100,7 @@ def test_a_dependency_is_seen_at_once() -> None:
     assert play.starts("web/sync/0") == [3.0]
 
 
-def test_what_argo_cd_has_no_check_for_passes_at_once() -> None:
+def test_an_object_without_a_health_check_of_argo_cd_passes_at_once() -> None:
     play = DecisionRun(TWO_WAVES, ARGOCD)
 
     play.judge("db", Health.PROGRESSING, checked=False)
@@ -109,7 +109,7 @@ def test_what_argo_cd_has_no_check_for_passes_at_once() -> None:
     assert play.starts(WEB) == [2.0]
 
 
-def test_what_has_no_check_of_its_own_is_judged_by_the_generic_rule() -> None:
+def test_an_object_without_its_own_check_uses_the_generic_rule() -> None:
     play = DecisionRun(TWO_WAVES, TIDEGATE)
 
     play.judge("db", Health.PROGRESSING, checked=False)

@@ -27,7 +27,7 @@ def with_rescue(plan: Plan) -> Plan:
     return Plan.from_fragment(PlanFragment(units=plan.units, steps=steps, edges=plan.edges))
 
 
-def test_a_step_that_is_the_same_goes_on_where_it_was() -> None:
+def test_an_unchanged_step_continues() -> None:
     play = DecisionRun(TWO_WAVES)
     play.judge("db", Health.HEALTHY)
 
@@ -65,7 +65,7 @@ def test_a_newer_plan_waits_for_the_writes_that_are_under_way() -> None:
     ]
 
 
-def test_nothing_is_begun_and_nothing_ends_while_a_newer_plan_is_looked_at() -> None:
+def test_nothing_starts_or_ends_during_preflight_of_a_newer_plan() -> None:
     play = DecisionRun(TWO_WAVES)
 
     play.receive(PlanSuperseded(None))
@@ -76,7 +76,7 @@ def test_nothing_is_begun_and_nothing_ends_while_a_newer_plan_is_looked_at() -> 
     assert play.moments(EventType.ROLLOUT_FINISHED) == []
 
 
-def test_what_is_for_a_failure_is_left_out_when_the_newer_plan_has_none() -> None:
+def test_syncfail_steps_are_skipped_if_the_newer_plan_has_none() -> None:
     play = DecisionRun(with_rescue(TWO_WAVES))
     play.judge("db", Health.HEALTHY)
 
@@ -116,7 +116,7 @@ def test_a_unit_that_a_newer_plan_does_not_have_ends_nothing_of_it() -> None:
     assert play.events[-1].reason == "passed"
 
 
-def test_what_is_still_expanding_expands_again() -> None:
+def test_a_step_that_is_expanding_expands_again() -> None:
     sprout = Step(
         id="apps", unit=make_unit_id("shop"), digest=digest_step((), "apps"), expansion="apps"
     )

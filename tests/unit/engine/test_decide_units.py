@@ -91,7 +91,7 @@ def test_a_unit_without_objects_ends_too() -> None:
     assert ended(play) == [("empty", "passed"), ("web", "passed"), ("", "passed")]
 
 
-def test_a_failure_ends_its_unit_and_skips_those_that_wait_for_it() -> None:
+def test_a_failure_ends_its_unit_and_skips_its_dependents() -> None:
     play = DecisionRun(make_plan_from(*units("db", "mail", "web", after="db")))
 
     play.judge("db", Health.DEGRADED, final=True)
@@ -122,7 +122,7 @@ def test_hooks_are_collected_when_their_unit_is_at_rest() -> None:
     assert (deleted.unit, deleted.ref) == (make_unit_id("db"), seed.ref)
 
 
-def test_no_more_units_are_under_way_than_there_are_slots() -> None:
+def test_concurrency_limits_hold() -> None:
     play = DecisionRun(grouped("a", "b", "c", "d", limit=2))
     first = started(play)
 
@@ -133,7 +133,7 @@ def test_no_more_units_are_under_way_than_there_are_slots() -> None:
     assert (first, second, started(play)) == (["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"])
 
 
-def test_who_was_under_way_before_has_its_slot_already() -> None:
+def test_a_unit_in_progress_before_the_rollout_counts_for_the_limit() -> None:
     play = DecisionRun(grouped("a", "b", limit=1), under_way=(make_unit_id("b"),))
     first = started(play)
 
@@ -142,7 +142,7 @@ def test_who_was_under_way_before_has_its_slot_already() -> None:
     assert (first, started(play)) == (["b"], ["b", "a"])
 
 
-def test_who_was_under_way_and_waits_for_another_of_its_group_leaves_the_slot_to_that() -> None:
+def test_a_waiting_unit_leaves_its_slot_to_its_dependency() -> None:
     play = DecisionRun(grouped("a", "b", limit=1, after="a"), under_way=(make_unit_id("b"),))
 
     play.judge("a", Health.HEALTHY)
@@ -188,7 +188,7 @@ def test_a_unit_keeps_its_slot_for_all_its_steps_and_for_good_when_it_failed() -
     assert ended(play) == [("long", "failed"), ("short", "skipped"), ("", "failed")]
 
 
-def test_units_of_other_groups_do_not_wait_for_slots() -> None:
+def test_units_of_other_groups_are_not_limited() -> None:
     members = [
         structs.replace(item, unit=structs.replace(item.unit, concurrency_group=group))
         for item, group in zip(units("a", "b", "c"), ("canary", "canary", "rest"), strict=True)
@@ -204,7 +204,7 @@ def test_units_of_other_groups_do_not_wait_for_slots() -> None:
     assert started(play) == ["a", "c"]
 
 
-def test_without_slots_each_unit_waits_for_its_approval(wording: RecordedWording) -> None:
+def test_with_a_limit_of_zero_each_unit_waits_for_approval(wording: RecordedWording) -> None:
     play = DecisionRun(grouped("a", "b", limit=0), due=(make_unit_id("a"), make_unit_id("b")))
     before, result = started(play), waits(play)
 
@@ -237,7 +237,7 @@ def test_a_step_after_a_barrier_starts_when_it_is_approved() -> None:
     assert play.starts("shop/sync/1") == [3_600.0]
 
 
-def test_an_approval_that_comes_early_is_remembered() -> None:
+def test_an_early_approval_is_remembered() -> None:
     play = DecisionRun(behind_a_barrier(Barrier("Approval", "somebody must look")))
 
     play.receive(ApprovalGranted("shop/sync/1"))
@@ -249,7 +249,7 @@ def test_an_approval_that_comes_early_is_remembered() -> None:
     assert waits(play) == []
 
 
-def test_a_barrier_with_a_moment_falls_then() -> None:
+def test_a_barrier_with_a_time_opens_then() -> None:
     until = Ms(START + 60 * SECOND)
     play = DecisionRun(behind_a_barrier(Barrier("Window", "not before nine", until)))
     play.judge("db", Health.HEALTHY)
@@ -260,7 +260,7 @@ def test_a_barrier_with_a_moment_falls_then() -> None:
     assert play.starts("shop/sync/1") == [60.0]
 
 
-def test_a_unit_that_is_stopped_leaves_the_others_running() -> None:
+def test_a_stopped_unit_does_not_stop_the_others() -> None:
     play = DecisionRun(make_plan_from(*units("db", "mail", "web", after="db")))
 
     play.receive(StopRequested("somebody wants it so", unit=make_unit_id("db")))
@@ -302,7 +302,7 @@ def test_a_unit_that_ended_already_cannot_be_stopped() -> None:
     assert ended(play) == [("db", "passed"), ("web", "passed"), ("", "passed")]
 
 
-def test_a_unit_that_is_left_out_fails_with_its_fault_and_the_others_begin() -> None:
+def test_an_excluded_unit_fails_with_its_error_and_the_others_start() -> None:
     play = DecisionRun(
         make_plan_from(*units("db", "mail", "web", after="db")),
         left_out={make_unit_id("db"): FAULT},

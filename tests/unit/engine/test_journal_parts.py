@@ -72,7 +72,7 @@ def a_record(names: Iterable[str], holder: str = "me") -> UnitRecord:
     return record
 
 
-def test_what_comes_later_is_in_the_next_writing() -> None:
+def test_later_changes_are_in_the_next_write() -> None:
     secrets, record = Secrets(), a_record(["a", "c"])
     (before,) = secrets.write(record).values()
 
@@ -82,7 +82,7 @@ def test_what_comes_later_is_in_the_next_writing() -> None:
     assert (before, after) == (["a", "c"], ["a", "b", "c"])
 
 
-def test_what_is_forgotten_is_not() -> None:
+def test_forgotten_entries_are_not_written() -> None:
     secrets, record = Secrets(), a_record(["a", "b"])
     secrets.write(record)
 
@@ -92,7 +92,7 @@ def test_what_is_forgotten_is_not() -> None:
     assert left == ["b"]
 
 
-def test_only_the_part_of_what_has_changed_is_written() -> None:
+def test_only_changed_parts_are_written() -> None:
     secrets, record = Secrets(), a_record(MANY)
     whole = secrets.write(record)
 
@@ -104,7 +104,7 @@ def test_only_the_part_of_what_has_changed_is_written() -> None:
     assert [name for name, names in whole.items() if "m7" in names] == list(changed)
 
 
-def test_what_was_in_one_secret_is_in_parts_when_it_has_grown() -> None:
+def test_a_growing_journal_is_split_into_parts() -> None:
     secrets, record = Secrets(), a_record(["a"])
     secrets.write(record)
 

@@ -35,7 +35,7 @@ def written(result: Run) -> list[str]:
     ]
 
 
-async def test_one_fault_means_that_nothing_is_written() -> None:
+async def test_one_error_prevents_all_writes() -> None:
     result = await run(a_faulty_plan(), keeps_going=False)
 
     refused = [event.ref.name for event in result.events_of(EventType.OBJECT_REFUSED) if event.ref]
@@ -44,7 +44,7 @@ async def test_one_fault_means_that_nothing_is_written() -> None:
     assert written(result) == []
 
 
-async def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it() -> None:
+async def test_skip_broken_skips_the_invalid_unit_and_its_dependents() -> None:
     result = await run(a_faulty_plan(), keeps_going=True)
 
     ended = {str(event.unit): event.reason for event in result.events_of(EventType.UNIT_FINISHED)}
@@ -54,7 +54,7 @@ async def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_i
     assert result.states["late/sync/0"] is StepState.SKIPPED
 
 
-async def test_who_keeps_going_without_a_fault_rolls_out_everything() -> None:
+async def test_skip_broken_without_errors_rolls_out_everything() -> None:
     plan = make_plan_from(
         make_unit(make_config_map("one"), name="one"), make_unit(make_config_map("two"), name="two")
     )

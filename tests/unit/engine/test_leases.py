@@ -108,7 +108,7 @@ def test_a_frozen_holder_writes_nothing_before_it_holds_the_unit_again(at: int) 
     assert (first.run.result, second.run.result) == ("passed", "passed")
 
 
-def test_a_unit_that_was_taken_over_leaves_the_others_alone() -> None:
+def test_a_unit_taken_over_by_another_rollout_does_not_affect_others() -> None:
     waves = ((SLOW,), (CONFIG,), (SLOW,), (CONFIG,))
     stage, case = Stage(NOTHING), Case((waves, waves), ((), ()))
     both, result = case.plan(), Case((waves,), ((),)).plan()
@@ -137,7 +137,7 @@ def test_two_hundred_units_are_taken_side_by_side_with_few_calls() -> None:
     assert first_written - START < 1_000
 
 
-def test_a_heartbeat_is_gone_when_its_rollout_is() -> None:
+def test_the_heartbeat_is_deleted_with_its_rollout() -> None:
     stage = Stage(WAITS)
 
     stage.roll_out(WAITS.plan())

@@ -31,7 +31,7 @@ def live_cache() -> LiveCache:
 
 
 @pytest.mark.parametrize("version", ["5", "4"])
-def test_what_our_own_write_returned_is_no_news_nor_is_what_was_before_it(
+def test_the_response_of_a_write_and_older_versions_are_no_changes(
     live_cache: LiveCache, version: str
 ) -> None:
     news = live_cache.apply_watch_event("", read_result(a_live(version)))
@@ -55,7 +55,7 @@ def test_an_end_is_news_whatever_its_version(live_cache: LiveCache) -> None:
     assert SPOT not in live_cache.objects
 
 
-def test_a_stranger_is_no_news(live_cache: LiveCache) -> None:
+def test_an_unrelated_object_is_no_change(live_cache: LiveCache) -> None:
     other = LiveObject(Ref(REF.kind, "default", "other"), "two", 0, "9", b"{}")
 
     news = live_cache.apply_watch_event("", read_result(other))

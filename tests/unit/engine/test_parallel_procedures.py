@@ -28,7 +28,7 @@ def pauses(until: int) -> Procedure[list[Outcome]]:
     return []
 
 
-def test_what_is_asked_at_the_same_time_is_asked_at_once() -> None:
+def test_concurrent_requests_are_sent_at_once() -> None:
     procedure = gather([asks(2), asks(1), asks(0)])
 
     first = next(procedure)
@@ -49,7 +49,7 @@ def test_pauses_end_one_after_another() -> None:
     assert calls == [(ASK,), Pause(Ms(5)), Pause(Ms(7))]
 
 
-def test_a_write_that_was_late_goes_again_if_its_moment_has_moved() -> None:
+def test_a_late_write_is_repeated_if_its_deadline_moved() -> None:
     world, outcomes = ScriptedWorld(), list[list[Outcome]]()
     moments = iter([world.now(), Ms(world.now() + 1), Ms(world.now() + 1), world.now()])
     errands = ProcedureRunner(Dispatcher(world).client(), write_deadline=lambda _: next(moments))

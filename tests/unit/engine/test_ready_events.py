@@ -35,7 +35,7 @@ async def test_an_object_that_is_ready_before_the_others_is_reported() -> None:
     assert messages[0][1] < messages[1][1] == opened.at
 
 
-async def test_an_object_that_was_never_waited_for_is_not_spoken_of() -> None:
+async def test_an_object_that_was_not_awaited_is_not_reported() -> None:
     run = await roll_out(a_world(), make_plan_from(make_config_map()))
 
     assert run.result == "passed"

@@ -87,7 +87,7 @@ def test_a_rollout_that_is_stopped_before_it_began_has_stopped() -> None:
     assert stage.realm.now() - after < 1_000
 
 
-def test_a_newer_plan_that_comes_before_the_beginning_is_the_one_that_runs() -> None:
+def test_a_newer_plan_before_the_start_replaces_the_plan() -> None:
     stage, newer = Stage(TWO_UNITS), TWO_UNITS.plan(image="app:2")
 
     part = ProcessOptions(calls={3: lambda item: item.supersede(newer)})
@@ -139,7 +139,7 @@ def test_the_journal_names_objects_of_a_newer_plan_before_they_are_there() -> No
     assert_counted(stage.record)
 
 
-def test_a_plan_that_comes_when_all_is_over_is_not_taken() -> None:
+def test_a_newer_plan_after_the_end_is_ignored() -> None:
     taken: list[bool] = []
     stage, newer = Stage(TWO_UNITS), TWO_UNITS.plan(image="app:2")
 
@@ -209,7 +209,7 @@ def test_two_jobs_at_once_that_another_rollout_finished_are_not_run_again() -> N
     assert times_made(stage, "u0-w1-1") == 2
 
 
-def test_a_frozen_process_looks_at_its_lease_before_it_writes() -> None:
+def test_a_frozen_process_checks_its_lease_before_it_writes() -> None:
     case = a_case((SERVER,), (CONFIG,))
     stage, newer = Stage(case), case.plan(image="app:2")
     first = stage.actor(case.plan())
@@ -220,7 +220,7 @@ def test_a_frozen_process_looks_at_its_lease_before_it_writes() -> None:
     assert stage.objects() == finished(newer)
 
 
-def test_a_job_that_another_finished_is_not_run_again_by_who_heard_of_it_from_the_journal() -> None:
+def test_a_job_finished_by_another_rollout_is_not_run_again() -> None:
     case = a_case((Shape("Fleeting", 0, 4_000, "well"),))
     stage = Stage(case)
     first = stage.actor(case.plan())

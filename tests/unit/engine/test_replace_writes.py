@@ -57,13 +57,13 @@ def list_results(request: Request) -> tuple[Verb, str, str]:
     return request.verb, request.resource_version, request.manager
 
 
-def test_what_is_not_there_is_created() -> None:
+def test_a_missing_object_is_created() -> None:
     procedure_run = ProcedureRun(None)
 
     assert list_results(procedure_run.request) == (Verb.CREATE, "", "tidegate")
 
 
-def test_what_lives_is_replaced_in_the_version_that_is_known() -> None:
+def test_a_live_object_is_replaced_with_its_known_version() -> None:
     procedure_run = ProcedureRun(a_life("7"))
 
     assert list_results(procedure_run.request) == (Verb.REPLACE, "7", "tidegate")
@@ -101,7 +101,7 @@ def test_an_object_deleted_by_another_client_is_created() -> None:
     assert list_results(procedure_run.request) == (Verb.CREATE, "", "tidegate")
 
 
-def test_who_is_overtaken_again_and_again_gives_up() -> None:
+def test_repeated_conflicts_end_the_replacement() -> None:
     procedure_run = ProcedureRun(a_life("1"))
 
     for version in range(2, REPLACE_TRIES + 1):
@@ -112,7 +112,7 @@ def test_who_is_overtaken_again_and_again_gives_up() -> None:
     assert procedure_run.outcome == OVERTAKEN
 
 
-def test_what_is_refused_is_not_tried_again() -> None:
+def test_a_rejected_replacement_is_not_retried() -> None:
     procedure_run = ProcedureRun(a_life("7"))
 
     procedure_run.answer(Forbidden("you may not"))

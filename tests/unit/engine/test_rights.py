@@ -102,7 +102,7 @@ def a_verdict(*, allowed: bool) -> Outcome:
 ALL = a_cluster(CONFIG_MAP, DEPLOYMENT, REVIEW)
 
 
-def test_each_kind_is_asked_about_once_however_many_objects_there_are() -> None:
+def test_permissions_are_reviewed_once_for_each_kind() -> None:
     bodies = [*map(make_config_map, "abc"), *map(make_deployment, "de")]
     examined = compared(CompareResult.ABSENT, *bodies)
 
@@ -117,7 +117,7 @@ def test_each_kind_is_asked_about_once_however_many_objects_there_are() -> None:
     ]
 
 
-def test_a_missing_right_is_reported_for_the_first_object_and_excludes_the_others() -> None:
+def test_a_missing_permission_is_reported_for_the_first_object() -> None:
     examined = compared(CompareResult.ABSENT, *map(make_config_map, "ab"), make_deployment("web"))
 
     neither, _ = play(examined, lambda verb, _: verb != "create")
@@ -145,7 +145,7 @@ def test_a_role_that_names_objects_is_enough_for_these() -> None:
     assert request[2:] == [("patch", f"configmaps/{name}") for name in "abc"]
 
 
-def test_what_lives_and_differs_is_only_patched() -> None:
+def test_a_changed_live_object_needs_only_patch() -> None:
     examined = compared(CompareResult.DIFFERENT, make_config_map())
 
     _, request = play(examined, lambda *_: True)
@@ -154,7 +154,7 @@ def test_what_lives_and_differs_is_only_patched() -> None:
 
 
 @pytest.mark.parametrize("cluster", [a_cluster(CONFIG_MAP), a_cluster(REVIEW)])
-def test_without_access_reviews_no_right_is_missing(cluster: LiveCache) -> None:
+def test_without_access_reviews_no_permission_is_missing(cluster: LiveCache) -> None:
     examined = compared(CompareResult.ABSENT, make_config_map())
 
     access, request = play(examined, lambda *_: False, cluster=cluster)
@@ -209,13 +209,13 @@ def test_an_object_that_may_be_neither_created_nor_deleted_is_reported_for_both(
     assert [ref.name for _, ref, _ in access.failures] == ["old", "new"]
 
 
-def test_what_makes_room_for_itself_is_deleted_and_made_again() -> None:
+def test_a_recreated_object_needs_delete_and_create() -> None:
     _, request = play(compared(CompareResult.RECREATE, make_config_map()), lambda *_: True)
 
     assert request == [(verb, "configmaps") for verb in ("delete", "create", "patch")]
 
 
-def test_what_is_gone_already_needs_no_right() -> None:
+def test_a_missing_object_needs_no_delete_permission() -> None:
     examined = leaving(CompareResult.ABSENT, "old")
 
     access, request = play(examined, lambda *_: False)
@@ -224,7 +224,7 @@ def test_what_is_gone_already_needs_no_right() -> None:
 
 
 @pytest.mark.parametrize("consents", [True, False])
-def test_what_waits_for_consent_is_asked_about_when_it_is_given(*, consents: bool) -> None:
+def test_delete_permissions_are_reviewed_after_the_confirmation(*, consents: bool) -> None:
     examined = leaving(CompareResult.IN_SYNC, "precious", asks=True)
 
     _, request = play(examined, lambda *_: True, consents=consents)

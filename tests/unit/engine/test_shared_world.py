@@ -72,7 +72,7 @@ def ends(received: list[object]) -> list[str]:
     return [event.reason for event in events if event.type is EventType.ROLLOUT_FINISHED]
 
 
-async def test_two_rollouts_and_a_question_go_on_side_by_side() -> None:
+async def test_two_rollouts_and_a_request_share_a_world() -> None:
     received = await collect_all()
 
     assert ends(received) == ["passed", "passed"]
@@ -83,7 +83,7 @@ async def test_the_same_happens_in_the_same_order_each_time() -> None:
     assert await collect_all() == await collect_all()
 
 
-async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_moment() -> None:
+async def test_a_request_during_a_rollout_gets_the_current_state() -> None:
     world, events, result = a_world(), list[Event](), list[tuple[Ms, tuple[Outcome, ...]]]()
     begun: list[Ms] = []
 
@@ -110,7 +110,7 @@ async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_mome
     assert events[-1].reason == "passed"
 
 
-async def test_who_stops_one_rollout_does_not_stop_the_other() -> None:
+async def test_stopping_one_rollout_does_not_stop_the_other() -> None:
     world, received = a_world(), list[object]()
     stopped = a_rollout(world, "green", received.append)
 
@@ -123,7 +123,7 @@ async def test_who_stops_one_rollout_does_not_stop_the_other() -> None:
     assert other.result() == "passed"
 
 
-async def test_a_rollout_whose_time_is_up_leaves_the_other_its_time() -> None:
+async def test_the_timeout_of_one_rollout_does_not_affect_the_other() -> None:
     world, received = a_world(), list[object]()
     begun = world.now()
 

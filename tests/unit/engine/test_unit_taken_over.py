@@ -67,7 +67,7 @@ def undisturbed() -> tuple[Stage, Actor]:
     return stage, stage.roll_out(PLAN)
 
 
-def test_a_unit_that_another_rollout_asks_for_leaves_the_rest_running(
+def test_a_unit_requested_by_another_rollout_does_not_stop_the_rest(
     undisturbed: tuple[Stage, Actor],
 ) -> None:
     stage = Stage(NOTHING)

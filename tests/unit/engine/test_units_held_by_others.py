@@ -70,7 +70,7 @@ def test_a_unit_that_is_held_delays_only_what_depends_on_it() -> None:
     assert first_write(stage, "2", "u2-a") > taken.at - START
 
 
-def test_a_fault_in_a_unit_that_is_held_means_that_nothing_is_written() -> None:
+def test_an_error_in_a_locked_unit_prevents_all_writes() -> None:
     stage = Stage(NOTHING)
     first = stage.actor(plan_of([member(0, slow=SLOW)]))
     odd = make_unit(make_object("nobody.example/v1 Gadget", "u0-odd"), name="unit-0")
@@ -93,7 +93,7 @@ def with_selector(name: str, label: str) -> JsonObject:
     return make_object("apps/v1 Deployment", name, spec=spec)
 
 
-def test_what_its_holder_made_impossible_fails_that_unit_alone() -> None:
+def test_an_error_caused_by_the_holder_fails_only_its_unit() -> None:
     stage = Stage(NOTHING)
     slow = annotate(make_deployment("u0-a"), after="3000")
     theirs = make_unit(slow, with_selector("u0-b", "theirs"), name="unit-0", policy=IN_A_HURRY)
@@ -110,7 +110,7 @@ def test_what_its_holder_made_impossible_fails_that_unit_alone() -> None:
     assert ended(second) == {"unit-0": "failed", "unit-1": "passed", "unit-2": "skipped"}
 
 
-def test_what_its_holder_left_behind_is_pruned_when_the_unit_is_taken() -> None:
+def test_objects_of_the_previous_holder_are_pruned_after_acquiring_the_unit() -> None:
     stage = Stage(NOTHING)
     slow = annotate(make_deployment("u0-a"), after="3000")
     old = make_config_map("u0-old")
@@ -145,7 +145,7 @@ def test_a_rollout_that_waits_for_a_unit_can_be_stopped() -> None:
     assert second.run.events[-1].at - START < 5_000
 
 
-def test_a_unit_that_a_newer_plan_leaves_out_and_the_next_one_wants_is_still_taken() -> None:
+def test_a_unit_that_returns_in_a_later_plan_is_still_acquired() -> None:
     stage, held = Stage(NOTHING), member(0, slow=8 * SECOND)
     plan, without = plan_of([held, member(1, slow=8 * SECOND)]), plan_of([member(1, "app:2")])
     again = plan_of([held, member(1, "app:3")])
@@ -179,7 +179,7 @@ def divided() -> Stage:
     return Stage(replace(NOTHING, faults=(slow,)))
 
 
-def test_two_that_hold_what_the_other_waits_for_let_go_of_it() -> None:
+def test_two_rollouts_that_wait_for_each_other_release_their_units() -> None:
     stage, plan = divided(), crossed(500)
     first, second = (stage.actor(plan, ProcessOptions(holder=name)) for name in ("first", "second"))
 
@@ -191,7 +191,7 @@ def test_two_that_hold_what_the_other_waits_for_let_go_of_it() -> None:
 
 
 @pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
-def test_of_two_plans_that_begin_at_once_one_comes_through_everywhere(
+def test_one_of_two_concurrent_plans_wins_everywhere(
     names: tuple[str, str],
 ) -> None:
     stage = divided()

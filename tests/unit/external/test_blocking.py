@@ -43,7 +43,7 @@ def refused(worker: BlockingWorker, request: bytes) -> str:
     return caught.value.code
 
 
-def test_one_worker_answers_one_request_after_another_byte_for_byte() -> None:
+def test_a_worker_answers_requests_in_order_byte_for_byte() -> None:
     given = bytes(range(256)) * 10_000
 
     with started(program()) as worker:
@@ -87,7 +87,7 @@ def test_a_worker_that_is_too_slow_is_killed_with_its_children(tmp_path: Path) -
     os.close(reader)
 
 
-def test_a_worker_that_died_while_it_had_nothing_to_do_is_an_error_once() -> None:
+def test_an_idle_worker_that_ended_is_an_error_once() -> None:
     with started(program()) as worker:
         os.kill(int(worker.request(b"who")), signal.SIGKILL)
 
@@ -115,7 +115,7 @@ def test_a_worker_that_cannot_start_has_its_own_code(command: Command, code: str
         assert refused(worker, b"") == code
 
 
-def test_when_we_are_killed_no_worker_is_left(tmp_path: Path) -> None:
+def test_killing_the_parent_process_leaves_no_worker(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     argv = [sys.executable, "-c", ALONE, PROGRAM, str(pipe)]

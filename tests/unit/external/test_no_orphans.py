@@ -110,7 +110,7 @@ asyncio.run(run(Command(argv=("sh", "-c", sys.argv[1]), cwd=Path(sys.argv[2]))))
 
 
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_when_we_are_killed_no_child_is_left(pipe: Path, blow: signal.Signals) -> None:
+def test_killing_the_parent_process_leaves_no_child(pipe: Path, blow: signal.Signals) -> None:
     script = f"{CHILDREN} {READY} sleep 600"
     argv = [sys.executable, "-c", ALONE, script, str(pipe.parent)]
     with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as alone, pipe.open() as reader:
@@ -131,7 +131,7 @@ print(answer, int(group) == os.getpgid(0))
 """
 
 
-def test_a_program_that_shares_the_terminal_hears_and_is_heard() -> None:
+def test_a_program_can_use_the_terminal() -> None:
     argv = [sys.executable, "-c", SHARING]
 
     ended = subprocess.run(argv, input="yes\n", capture_output=True, text=True, check=True)

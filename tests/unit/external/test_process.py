@@ -28,7 +28,7 @@ async def refused(command: Command, limits: Limits | None = None) -> ProcessErro
     return caught.value
 
 
-async def test_what_a_program_writes_comes_back_as_bytes() -> None:
+async def test_the_output_of_a_program_is_bytes() -> None:
     ran = await run(shell("printf 'out\\000put'; printf talk >&2"))
 
     assert (ran.exit_code, ran.stdout, ran.stderr) == (0, b"out\0put", b"talk")
@@ -113,7 +113,7 @@ async def test_the_last_lines_are_short_and_have_no_control_characters() -> None
     assert error.problem.endswith(" 1: [31mred end")
 
 
-async def test_one_long_last_word_is_cut() -> None:
+async def test_a_long_last_line_is_truncated() -> None:
     error = await refused(shell(f"echo {'a' * 5000} >&2; exit 1"))
 
     assert len(error.problem) < 250
@@ -230,7 +230,7 @@ async def test_a_go_program_runs_within_the_default_memory() -> None:
     assert b"Client Version" in ran.stdout
 
 
-async def test_a_program_leaves_no_core_behind() -> None:
+async def test_a_program_writes_no_core_dump() -> None:
     ran = await run(shell("ulimit -c"))
 
     assert ran.stdout == b"0\n"

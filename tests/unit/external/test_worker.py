@@ -67,7 +67,7 @@ async def refused(workers: Workers, request: bytes) -> ProcessError:
     return caught.value
 
 
-async def test_an_answer_comes_back_byte_for_byte() -> None:
+async def test_a_response_is_returned_byte_for_byte() -> None:
     given = bytes(range(256)) * 10_000
 
     async with Workers(program(), limits=ENOUGH) as workers:
@@ -83,14 +83,14 @@ async def test_an_empty_answer_is_an_answer() -> None:
     assert answers == [b"", b"x"]
 
 
-async def test_one_worker_answers_one_request_after_another() -> None:
+async def test_a_worker_answers_requests_in_order() -> None:
     async with Workers(program(), limits=ENOUGH) as workers:
         pids = {await workers.request(b"who") for _ in range(5)}
 
     assert len(pids) == 1
 
 
-async def test_as_many_work_at_once_as_there_may_be() -> None:
+async def test_the_limit_of_concurrent_workers_is_used() -> None:
     async with Workers(program(), count=2, limits=ENOUGH) as workers, asyncio.TaskGroup() as group:
         requests = [
             group.create_task(workers.request(b"who"), name=f"ask {number}") for number in range(6)
@@ -99,7 +99,7 @@ async def test_as_many_work_at_once_as_there_may_be() -> None:
     assert len({task.result() for task in requests}) == 2
 
 
-async def test_what_a_library_prints_does_not_break_the_line() -> None:
+async def test_output_of_a_library_does_not_break_the_protocol() -> None:
     async with Workers(program(), limits=ENOUGH) as workers:
         answers = [await workers.request(b"print"), await workers.request(b"echo x")]
 
@@ -139,7 +139,7 @@ async def test_a_worker_that_is_too_slow_is_killed_and_the_next_works() -> None:
         assert await workers.request(b"count") == b"1"
 
 
-async def test_a_worker_that_died_while_it_had_nothing_to_do_is_replaced() -> None:
+async def test_an_idle_worker_that_ended_is_replaced() -> None:
     async with Workers(program(), count=1, limits=ENOUGH) as workers:
         pid = int(await workers.request(b"who"))
         os.kill(pid, signal.SIGKILL)
@@ -186,7 +186,7 @@ async def test_the_block_ends_its_workers() -> None:
         os.kill(pid, 0)
 
 
-async def test_a_worker_that_cannot_start_says_why() -> None:
+async def test_a_worker_that_cannot_start_is_reported_with_the_reason() -> None:
     async with Workers(program("import nothing_of_this_name"), limits=ENOUGH) as workers:
         error = await refused(workers, b"")
 
@@ -217,7 +217,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_when_we_are_killed_no_worker_is_left(tmp_path: Path, blow: signal.Signals) -> None:
+def test_killing_the_parent_process_leaves_no_worker(tmp_path: Path, blow: signal.Signals) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     argv = [sys.executable, "-c", ALONE, PROGRAM, str(pipe)]

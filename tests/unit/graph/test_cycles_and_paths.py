@@ -54,7 +54,7 @@ pairs = st.tuples(st.integers(0, MOST - 1), st.integers(0, MOST - 1)).filter(
 
 
 @given(st.sets(pairs, max_size=40))
-def test_a_step_is_after_its_predecessors_and_no_others(edges: set[tuple[int, int]]) -> None:
+def test_a_step_follows_exactly_its_predecessors(edges: set[tuple[int, int]]) -> None:
     behind = {at: {at} for at in range(MOST)}
     for at in reversed(range(MOST)):
         for item, other in edges:
@@ -85,7 +85,7 @@ spec:
 """
 
 
-def test_a_config_map_that_a_later_wave_makes_is_a_circle(wording: RecordedWording) -> None:
+def test_a_config_map_of_a_later_wave_is_a_cycle(wording: RecordedWording) -> None:
     (circle,) = find_cycles(graph_of_text(CONFIG % 5 + MOUNTS))
 
     wording(circle.links[0].reason)
@@ -107,7 +107,7 @@ def test_a_kind_without_a_health_check_holds_nothing() -> None:
     assert find_cycles(graph) == ()
 
 
-def test_units_that_depend_on_each_other_are_a_circle(wording: RecordedWording) -> None:
+def test_units_that_depend_on_each_other_are_a_cycle(wording: RecordedWording) -> None:
     first = manifests_of(unit_of("first", depends=("second",)), CONFIG % 0)
     second = manifests_of(unit_of("second", depends=("first",)), "")
     plan = build_plan(

@@ -56,7 +56,7 @@ def test_a_namespace_of_the_repository_is_needed_and_every_clusters_own_is_not()
     assert edges_of(graph_of_text(everywhere), "Deployment kube-system/web") == {}
 
 
-def test_what_two_rows_say_of_one_field_is_asked_for_once() -> None:
+def test_two_rows_for_one_field_make_one_reference() -> None:
     store = (
         "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: vault}\n"
         "spec:\n  provider:\n    onepassword:\n      auth:\n        secretRef:\n"
@@ -80,7 +80,7 @@ def test_a_key_that_a_secret_has_not_got_is_missing(wording: RecordedWording) ->
     assert missing_names(together(WEB + env, secret.replace("password", "user"))) == []
 
 
-def test_what_is_optional_is_not_missing() -> None:
+def test_an_optional_object_is_not_missing() -> None:
     env = "        envFrom:\n        - secretRef: {name: db, optional: true}\n"
     graph = graph_of_text(together(NAMESPACE, WEB + env))
 
@@ -316,7 +316,7 @@ def test_an_annotation_declares_an_edge(name: str, value: str, until: RequiredSt
     assert edge.field == ("metadata", "annotations", name)
 
 
-def test_argo_cd_does_not_obey_annotations_of_others() -> None:
+def test_argo_cd_ignores_annotations_of_other_tools() -> None:
     web = noted(WEB, "tidegate.dev/depends-on", "ConfigMap/shop/first")
     graph = graph_of_text(together(web, CONFIG), rules=ARGOCD)
 
@@ -338,7 +338,7 @@ def test_an_invalid_annotation_is_reported(name: str, value: str) -> None:
     assert (wrong.annotation, wrong.text) == (name, value)
 
 
-def test_what_is_asked_not_to_be_there_is_not_missing() -> None:
+def test_an_object_awaited_absent_is_not_missing() -> None:
     web = noted(WEB, "tidegate.dev/depends-on", "Job/shop/old@absent")
 
     assert missing_names(web) == []
@@ -367,7 +367,7 @@ def test_dependencies_on_units_and_on_namespaces() -> None:
     assert edges_of(graph, "Deployment shop/web")["Namespace shop"].effect is Effect.REJECTED
 
 
-def test_of_a_kind_with_two_makers_one_is_enough() -> None:
+def test_one_of_two_operators_of_a_kind_is_enough() -> None:
     env = "        envFrom:\n        - secretRef: {name: web-tls}\n"
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: web-tls}\n"
     graph = graph_of_text(together(WEB + env, CERTIFICATE, secret))

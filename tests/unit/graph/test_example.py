@@ -37,7 +37,7 @@ spec:
 """
 
 
-def test_the_producer_comes_after_the_consumer() -> None:
+def test_the_producer_is_deployed_after_the_consumer() -> None:
     graph = graph_of_text(SHOP)
     job, secret = node(graph, "Job shop/migrate"), node(graph, "ExternalSecret shop/db")
 
@@ -72,7 +72,7 @@ def test_missing_objects_are_listed_with_their_dependents(wording: RecordedWordi
     ]
 
 
-def test_the_other_way_round_nothing_waits_for_itself() -> None:
+def test_in_the_reverse_order_there_is_no_cycle() -> None:
     fixed = SHOP.replace('"2"', '"0"')
 
     assert find_cycles(graph_of_text(fixed)) == ()

@@ -77,7 +77,7 @@ def test_every_object_has_the_health_that_argo_cd_gives_it() -> None:
     assert differing[:1] == []
 
 
-def test_where_argo_cd_has_a_message_for_a_builtin_kind_ours_is_the_same() -> None:
+def test_messages_for_built_in_kinds_equal_those_of_argo_cd() -> None:
     differing = [
         (item.body, item.theirs, item.ours)
         for item in judged()

@@ -60,7 +60,7 @@ def outcome(answer: CelResponse) -> str:
             return "error"
 
 
-def test_results_are_those_of_cel_go_but_for_two_differences(machine: CelInterpreter) -> None:
+def test_results_equal_those_of_cel_go_except_two(machine: CelInterpreter) -> None:
     differing: dict[str, tuple[str, str]] = {}
     for row in RECORDED.rows:
         variables: Json = {"self": OBJECT, "dep": OBJECT} if row.checked else OBJECT
@@ -100,7 +100,7 @@ def rule(group: str, kind: str, current: str = "true") -> HealthExpressions:
     return HealthExpressions(group=group, kind=kind, current=current, location=Location("a.yaml"))
 
 
-def test_an_exact_kind_goes_before_all_of_its_group() -> None:
+def test_an_exact_kind_takes_precedence_over_its_group() -> None:
     rules = CelRules.from_expressions([rule("a.io", "", "false"), rule("a.io", "One")])
 
     matches = [rules.find(Kind("a.io", "v1", name)) for name in ("One", "Two")]

@@ -95,7 +95,7 @@ def test_an_error_that_is_no_text_is_described(
 
 
 @pytest.mark.parametrize("script", ["while true do end", "while true do pcall(error) end"])
-def test_a_script_with_few_libraries_ends_as_well(machine: LuaInterpreter, script: str) -> None:
+def test_a_script_with_few_libraries_also_ends(machine: LuaInterpreter, script: str) -> None:
     assert isinstance(ask(machine, script, open_libs=False), ScriptFailed)
     assert ask(machine, FINE, open_libs=False) == ScriptResult("Healthy", "")
 

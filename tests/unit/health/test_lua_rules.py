@@ -65,7 +65,7 @@ def test_a_script_is_found_by_group_and_kind_and_of_the_core_group_by_kind_alone
     assert known.find("", "Deployment") is None
 
 
-def test_a_name_goes_before_a_pattern_and_a_longer_pattern_before_others() -> None:
+def test_a_name_takes_precedence_over_patterns_and_longer_patterns_over_shorter() -> None:
     keys = ("*/*", "*.example.com/*", "*.example.com/Th*", "a.example.com/Thing")
     known = LuaRules.from_scripts((key, LuaScript(key)) for key in keys)
 
@@ -75,13 +75,13 @@ def test_a_name_goes_before_a_pattern_and_a_longer_pattern_before_others() -> No
     assert known.find("other.org", "One") == LuaScript("*/*")
 
 
-def test_of_patterns_of_the_same_length_the_first_counts() -> None:
+def test_the_first_of_patterns_with_the_same_length_is_used() -> None:
     known = LuaRules.from_scripts([("*ab", LuaScript("first")), ("ab*", LuaScript("second"))])
 
     assert known.find("", "ab") == LuaScript("first")
 
 
-def test_an_empty_script_is_none() -> None:
+def test_an_empty_script_is_ignored() -> None:
     known = LuaRules.from_scripts([("example.com/Thing", LuaScript("")), ("*/*", LuaScript("all"))])
 
     assert known.find("example.com", "Thing") == LuaScript("all")
@@ -105,7 +105,7 @@ def test_an_empty_script_is_none() -> None:
         ("a+(b)|$", "a+(b)|$", "aa(b)|$"),
     ],
 )
-def test_patterns_are_those_of_argo_cd(pattern: str, fits: str, fails: str) -> None:
+def test_patterns_match_like_in_argo_cd(pattern: str, fits: str, fails: str) -> None:
     compiled = compile_pattern(pattern)
 
     assert compiled.fullmatch(fits)
@@ -166,7 +166,7 @@ def test_a_verdict_has_the_message_of_the_script_and_the_generation_of_the_statu
     ],
     ids=["invalid status", "no status", "error"],
 )
-def test_the_health_of_an_object_whose_script_gives_none_is_unknown(
+def test_without_a_result_of_its_script_the_health_is_unknown(
     answer: ScriptResult | NoScriptResult | ScriptFailed, reason: str, wording: RecordedWording
 ) -> None:
     verdict = read_lua_verdict(encode_lua_response(answer), a_body())
@@ -176,7 +176,7 @@ def test_the_health_of_an_object_whose_script_gives_none_is_unknown(
 
 
 @pytest.mark.parametrize("seen", ["7", True, 7.5, None, [7]])
-def test_an_observed_generation_that_is_no_number_is_none(seen: Json) -> None:
+def test_an_observed_generation_that_is_not_a_number_is_ignored(seen: Json) -> None:
     body = a_body(status={"observedGeneration": seen})
 
     assert (

@@ -91,7 +91,7 @@ async def test_a_world_gets_an_error_from_a_script_that_does_not_end(
     assert verdict(result.body).health is Health.HEALTHY
 
 
-async def test_no_thread_waits_beyond_the_block(wording: RecordedWording) -> None:
+async def test_no_thread_outlives_the_block(wording: RecordedWording) -> None:
     async with lua_workers(limits=LATE) as lua:
         await lua.request(request(FINE).argument)
         waiting = asyncio.get_running_loop().run_in_executor(

@@ -114,7 +114,7 @@ def a_failure(
 @pytest.mark.parametrize(
     ("row", "kind"), KINDS_WITHOUT_SCRIPT, ids=lambda item: str(getattr(item, "group", item))
 )
-def test_a_kind_of_ours_is_healthy_progressing_or_degraded(row: KindRow, kind: str) -> None:
+def test_each_known_kind_can_be_healthy_progressing_or_degraded(row: KindRow, kind: str) -> None:
     done = a_body(row.group, kind, a_status(row, row.group, kind, -1))
     new = a_body(row.group, kind, {})
     failures = [

@@ -71,7 +71,7 @@ def of_operators() -> str:
         ("group | kinds | facts of the operator from", of_operators()),
     ],
 )
-def test_the_page_lists_every_kind_and_where_its_facts_come_from(
+def test_the_page_lists_every_kind_with_its_source(
     title: str, rows: str, pytestconfig: pytest.Config
 ) -> None:
     if pytestconfig.getoption("--golden"):

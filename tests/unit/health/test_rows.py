@@ -108,7 +108,7 @@ def test_a_case_can_have_the_message_of_another_field() -> None:
     assert verdict == Verdict(Health.HEALTHY, "Checked", "all is well", observed_generation=2)
 
 
-def test_where_no_case_holds_otherwise_decides() -> None:
+def test_without_a_matching_case_otherwise_applies() -> None:
     verdict = judge(a_widget(), ROWS)
 
     assert verdict == Verdict(
@@ -134,14 +134,14 @@ def test_a_pattern_matches_every_kind_of_every_group(wording: RecordedWording) -
     wording(verdict.message)
 
 
-def test_a_row_by_name_goes_before_a_pattern() -> None:
+def test_a_row_with_a_name_takes_precedence_over_a_pattern() -> None:
     named = ROWS.find("shop.example", "Widget")
 
     assert named is not None
     assert named.kinds == ("Widget",)
 
 
-def test_the_generation_is_that_of_a_condition_where_the_status_has_none() -> None:
+def test_without_a_status_generation_that_of_a_condition_is_used() -> None:
     row = ROWS.named["shop.example", "Widget"]
     condition: dict[str, Json] = {"type": "Ready", "status": "True", "observedGeneration": 7}
 
@@ -218,7 +218,7 @@ def test_an_operators_object_names_the_check_that_fails(wording: RecordedWording
     wording(verdict.message)
 
 
-def test_an_operators_object_whose_condition_is_not_true_has_the_message_of_the_condition() -> None:
+def test_a_false_condition_provides_the_message() -> None:
     verdict = judge_by_kind_row(a_database("Up", "False"), DATABASE)
 
     assert verdict == Verdict(Health.PROGRESSING, "Starting", "it starts", observed_generation=1)

@@ -66,7 +66,7 @@ def test_a_kind_of_argo_cds_is_healthy_when_its_operator_is_done(group: str, kin
 
 
 @pytest.mark.parametrize("row", WITH_CASES, ids=lambda row: f"{row.kinds[0]}.{row.group}")
-def test_no_stage_of_a_row_looks_like_one_of_its_failures(row: KindRow) -> None:
+def test_no_stage_of_a_row_matches_its_failure_cases(row: KindRow) -> None:
     kind = row.kinds[-1]
     states = [
         JUDGE.judge(a_body(row.group, kind, a_status(row, row.group, kind, place)), Ms(0)).health

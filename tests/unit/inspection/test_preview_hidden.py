@@ -22,7 +22,7 @@ CONFIG = (
 )
 
 
-async def test_of_a_decrypted_field_only_that_it_differs_is_shown(tmp_path: Path) -> None:
+async def test_a_changed_decrypted_field_is_shown_without_its_value(tmp_path: Path) -> None:
     key, world, file = (
         AgeKey.generate(),
         build_sandbox(SimulationConfig()),

@@ -28,7 +28,7 @@ async def add(world: World, manager: str) -> None:
     assert not is_error(outcome)
 
 
-async def test_only_what_people_have_added_since_is_to_be_replaced(tmp_path: Path) -> None:
+async def test_only_fields_added_by_users_cause_a_replacement(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), options=("Replace=true",))
     await deploy(world, chosen)

@@ -39,7 +39,7 @@ resource.customizations.health.kinda.rocks_Database: |
         (RULE, Health.SUSPENDED, "said by a script"),
     ],
 )
-async def test_scripts_go_before_rows(
+async def test_scripts_take_precedence_over_rows(
     tmp_path: Path, rules: str, health: Health, message: str
 ) -> None:
     for name, text in (("unit/db", DATABASE), ("given", GIVEN), ("rules", rules)):

@@ -114,7 +114,7 @@ def test_loops_over_literal_values_are_unrolled() -> None:
         ("while ! kubectl wait pod/a --for=delete; do sleep 1; done", OnWaitTimeout.STAYS),
     ],
 )
-def test_a_script_whose_wait_times_out_fails_goes_on_or_stays(
+def test_after_a_timed_out_wait_a_script_fails_continues_or_repeats(
     script: str, on_timeout: OnWaitTimeout
 ) -> None:
     (script_wait,) = find_script_waits(script, {})

@@ -18,7 +18,7 @@ from tidegate.model.k8s.objects import Kind
         ("acme-controller", "registry.example/any:1", "acme.io", "Anvil"),
     ],
 )
-def test_a_workload_that_names_a_group_looks_like_its_operator(
+def test_a_workload_that_names_a_group_is_recognized_as_its_operator(
     name: str, image: str, group: str, kind: str
 ) -> None:
     assert looks_like_operator(an_operator(name, image), Kind(group, "v1", kind))
@@ -34,7 +34,7 @@ def test_a_workload_that_names_a_group_looks_like_its_operator(
         ("widget", "registry.example/widget:1", "example.com", "Widget"),
     ],
 )
-def test_a_workload_that_only_shares_a_word_is_no_operator(
+def test_a_workload_that_only_shares_a_word_is_not_an_operator(
     name: str, image: str, group: str, kind: str
 ) -> None:
     assert not looks_like_operator(an_operator(name, image), Kind(group, "v1", kind))

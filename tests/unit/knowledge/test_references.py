@@ -116,7 +116,7 @@ NATIVE = [
 
 
 @pytest.mark.parametrize(("kind", "at"), NATIVE)
-def test_a_path_into_a_kind_of_kubernetes_is_one_of_its_fields(kind: Kind, at: str) -> None:
+def test_each_path_of_a_built_in_kind_is_a_field(kind: Kind, at: str) -> None:
     shape = find_shape(kind)
     assert shape is not None
     if kind.name == "Pod" and not at.startswith("metadata"):

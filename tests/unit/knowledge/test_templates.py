@@ -66,7 +66,7 @@ def test_a_text_is_filled_from_the_object(template: str, expected: Json) -> None
         ("", None, None),
     ],
 )
-def test_an_address_names_a_service_inside_the_cluster_or_none(
+def test_an_address_is_a_service_of_the_cluster_or_external(
     address: str, service: str | None, namespace: str | None
 ) -> None:
     scope: JsonObject = {"at": address}

@@ -65,7 +65,7 @@ async def give_up(port: int, connected: threading.Event) -> None:
         call.cancel()
 
 
-def test_a_call_that_was_given_up_leaves_no_connection_behind(tmp_path: Path) -> None:
+def test_a_cancelled_call_leaves_no_open_connection(tmp_path: Path) -> None:
     connected = threading.Event()
     with silent_server(tmp_path, connected) as port, warnings.catch_warnings(record=True) as left:
         warnings.simplefilter("always", ResourceWarning)

@@ -11,7 +11,9 @@ from tidegate.model.times import HOUR, Ms
 
 
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this system cannot tell")
-async def test_it_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_clock_continues_while_the_machine_is_suspended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world = KubeWorld({}, watch_timeout=Ms(1_000))
     before, awake = world.now(), time.clock_gettime_ns
 

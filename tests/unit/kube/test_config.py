@@ -72,7 +72,7 @@ def test_a_context_leads_to_its_server_namespace_and_user(tmp_path: Path) -> Non
     assert SECRET not in repr(target)
 
 
-def test_the_namespace_is_default_where_none_is_named(tmp_path: Path) -> None:
+def test_without_a_namespace_the_namespace_is_default(tmp_path: Path) -> None:
     assert load(tmp_path, config()).namespace == "default"
 
 
@@ -200,7 +200,7 @@ def test_a_context_without_a_user_is_anonymous(tmp_path: Path) -> None:
     assert load(tmp_path, config(context={"user": None})).login == Anonymous()
 
 
-def test_only_the_first_document_of_a_file_counts(tmp_path: Path) -> None:
+def test_only_the_first_document_of_a_file_is_read(tmp_path: Path) -> None:
     texts = [msgspec.json.encode(config({"token": token})).decode() for token in ("one", "two")]
 
     assert load(tmp_path, "---\n" + "\n---\n".join(texts)).login == BearerToken(SecretValue("one"))
@@ -264,7 +264,7 @@ def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
     assert caught.value.code == "config.file"
 
 
-def test_an_unknown_context_is_answered_with_those_there_are(tmp_path: Path) -> None:
+def test_an_unknown_context_is_reported_with_the_known_ones(tmp_path: Path) -> None:
     error = refused(tmp_path, config(), "nowhere")
 
     assert error.code == "config.context"

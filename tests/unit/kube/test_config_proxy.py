@@ -65,7 +65,7 @@ def test_the_environment_names_a_proxy(
         ("https://a.example", "10.0.0.0/99", False),
     ],
 )
-def test_no_proxy_is_read_as_go_reads_it(
+def test_no_proxy_is_read_like_go(
     tmp_path: Path,
     server: str,
     exempt: str,

@@ -61,7 +61,7 @@ async def test_a_name_and_a_password_are_sent_as_basic() -> None:
     assert auth.headers() == (("Authorization", "Basic asO8cmdlbjphOmI="),)
 
 
-async def test_there_is_nothing_newer_than_what_stands_in_the_kubeconfig() -> None:
+async def test_a_static_token_is_never_refreshed() -> None:
     credentials = make_auth_source(target(BearerToken(SecretValue("t"))))
     used = await credentials.current()
 
@@ -99,7 +99,7 @@ async def test_an_unchanged_token_file_gives_the_very_same(tmp_path: Path) -> No
     assert await credentials.refresh(used) is used
 
 
-async def test_a_refused_token_is_read_again_even_if_the_file_looks_the_same(
+async def test_a_rejected_token_is_read_again_even_if_the_file_seems_unchanged(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "token"

@@ -93,7 +93,7 @@ async def test_a_plugins_token_is_sent_and_kept(tmp_path: Path) -> None:
     assert len(runs(tmp_path)) == 1
 
 
-async def test_many_who_ask_at_once_share_one_run(tmp_path: Path) -> None:
+async def test_concurrent_callers_share_one_run(tmp_path: Path) -> None:
     source = credentials(plugin(tmp_path, answer(TOKEN)))
 
     async with asyncio.TaskGroup() as tasks:
@@ -103,7 +103,7 @@ async def test_many_who_ask_at_once_share_one_run(tmp_path: Path) -> None:
     assert len(runs(tmp_path)) == 1
 
 
-async def test_many_who_ask_at_once_share_one_failure(tmp_path: Path) -> None:
+async def test_concurrent_callers_share_one_failure(tmp_path: Path) -> None:
     source = credentials(plugin(tmp_path, "", "--exit", "3"))
 
     async def ask() -> str:
@@ -118,7 +118,7 @@ async def test_many_who_ask_at_once_share_one_failure(tmp_path: Path) -> None:
     assert len(runs(tmp_path)) == 1
 
 
-async def test_after_a_failure_the_next_one_tries_again(tmp_path: Path) -> None:
+async def test_after_a_failure_the_next_caller_tries_again(tmp_path: Path) -> None:
     source = credentials(plugin(tmp_path, "", "--exit", "3"))
 
     for _ in range(2):
@@ -180,7 +180,7 @@ async def test_a_token_that_has_expired_is_used_once_as_kubectl_does(tmp_path: P
     assert (first.headers(), second.headers()) == (bearer("t1"), bearer("t2"))
 
 
-async def test_after_a_refusal_the_plugin_is_asked_once_more_for_all(tmp_path: Path) -> None:
+async def test_after_a_rejection_the_plugin_runs_once_for_all_callers(tmp_path: Path) -> None:
     source = credentials(plugin(tmp_path, answer(TOKEN)))
     used = await source.current()
 
@@ -225,7 +225,7 @@ async def test_a_plugin_learns_whether_it_may_prompt(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_plugin_gets_its_cluster_where_it_asks_for_it(tmp_path: Path) -> None:
+async def test_a_plugin_gets_the_cluster_if_it_requests_it(tmp_path: Path) -> None:
     cluster = b'{"server":"https://a.example","config":{"audience":"x"}}'
 
     await credentials(plugin(tmp_path, answer(TOKEN), cluster=cluster)).current()
@@ -346,7 +346,7 @@ async def test_a_plugin_that_hangs_is_ended_with_its_own_code(
     assert (result.code, result.exit_code) == ("cluster.login-timeout", 8)
 
 
-async def test_what_the_kubeconfig_gives_a_plugin_is_not_repeated(tmp_path: Path) -> None:
+async def test_values_for_a_plugin_are_not_printed(tmp_path: Path) -> None:
     script = "import os, sys; sys.exit('no: ' + os.environ['A'])"
     talking = replace(
         plugin(tmp_path, ""),

@@ -48,7 +48,7 @@ def test_an_apply_names_its_manager_and_is_sent_as_it_was_encoded() -> None:
     assert request.body is write.body
 
 
-def test_a_dry_run_is_strict_only_when_asked() -> None:
+def test_a_dry_run_is_strict_only_if_requested() -> None:
     write = Write(verb=Verb.CREATE, ref=WEB, body=b"{}", dry_run=True, strict=True)
 
     request = build_write(write, DEPLOYMENTS)
@@ -75,7 +75,7 @@ def test_a_deletion_carries_its_preconditions() -> None:
     assert "gracePeriodSeconds" not in options
 
 
-def test_a_deletion_says_how_long_it_leaves_a_pod() -> None:
+def test_a_deletion_can_have_a_grace_period() -> None:
     write = Write(verb=Verb.DELETE, ref=WEB, grace_period_seconds=0)
 
     options = msgspec.json.decode(build_write(write, DEPLOYMENTS).body)
@@ -84,7 +84,7 @@ def test_a_deletion_says_how_long_it_leaves_a_pod() -> None:
 
 
 @pytest.mark.parametrize("verb", [Verb.APPLY, Verb.REPLACE, Verb.PATCH])
-def test_preconditions_of_other_writes_stand_in_the_objects_own_metadata(verb: Verb) -> None:
+def test_preconditions_of_other_writes_are_in_the_metadata(verb: Verb) -> None:
     body = b'{"spec":{"big":12345678901234567890},"metadata":{"name":"web"}}'
     write = Write(verb=verb, ref=WEB, body=body, uid="u1", resource_version="7")
 
@@ -106,7 +106,7 @@ def test_a_json_patch_claims_its_preconditions_first() -> None:
     ]
 
 
-def test_a_view_of_metadata_asks_the_server_to_leave_out_the_rest() -> None:
+def test_a_metadata_request_excludes_the_rest_of_the_object() -> None:
     seen = Selection(DEPLOYMENT, view=View.METADATA)
 
     request = [

@@ -60,7 +60,7 @@ def test_a_deletion_that_took_effect_leaves_nothing_to_show() -> None:
     assert read_object(HttpResponse(200, body), CONFIG_MAP) == Success()
 
 
-def test_items_of_a_page_get_the_kind_that_was_asked_for() -> None:
+def test_items_of_a_page_get_the_requested_kind() -> None:
     body = (
         b'{"kind":"ConfigMapList","metadata":{"resourceVersion":"9","continue":"more"},'
         b'"items":[{"metadata":{"name":"a","namespace":"shop"}}]}'
@@ -72,7 +72,7 @@ def test_items_of_a_page_get_the_kind_that_was_asked_for() -> None:
     assert (page.resource_version, page.continue_token) == ("9", "more")
 
 
-def test_an_empty_page_may_say_null() -> None:
+def test_an_empty_page_can_have_null_items() -> None:
     body = b'{"kind":"ConfigMapList","metadata":{"resourceVersion":"9"},"items":null}'
 
     assert read_list_page(HttpResponse(200, body), CONFIG_MAP).items == ()
@@ -117,7 +117,7 @@ def test_each_refusal_has_its_own_outcome(reply: HttpResponse, outcome: object) 
     assert read_error(reply) == outcome
 
 
-def test_the_header_says_how_long_to_rest() -> None:
+def test_retry_after_sets_the_delay() -> None:
     busy = HttpResponse(429, b"Too many requests, please try again later.", retry_after="4")
 
     assert read_error(busy) == TooManyRequests(
@@ -147,14 +147,14 @@ def test_an_invalid_object_names_its_fields() -> None:
         ),
     ],
 )
-def test_an_unknown_field_is_named_however_the_server_words_it(message: str) -> None:
+def test_an_unknown_field_is_named_for_each_message_of_the_server(message: str) -> None:
     refusal = read_error(a_refusal(400, "BadRequest", message))
 
     assert isinstance(refusal, Invalid)
     assert refusal.causes == (Cause("spec.replicsa", "unknown", "unknown field"),)
 
 
-def test_a_value_of_the_wrong_type_is_invalid_though_the_server_says_500() -> None:
+def test_a_value_of_the_wrong_type_is_invalid_despite_status_500() -> None:
     message = (
         "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): errors:\n"
         "  .spec.replicas: expected numeric (int or float), got string\n"
@@ -172,7 +172,7 @@ def test_a_value_of_the_wrong_type_is_invalid_though_the_server_says_500() -> No
     )
 
 
-def test_a_text_that_is_not_of_its_type_is_invalid_though_the_server_says_500() -> None:
+def test_a_malformed_text_is_invalid_despite_status_500() -> None:
     message = (
         "failed to convert new object (shop/web; apps/v1, Kind=Deployment) to proper version: "
         "unable to convert unstructured object to apps/v1, Kind=Deployment: quantities must match"

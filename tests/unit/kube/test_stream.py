@@ -15,9 +15,7 @@ TICKET = RequestId(1)
 
 
 @given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line)), st.data())
-def test_lines_come_out_whole_wherever_the_network_cuts(
-    lines: list[bytes], draw: st.DataObject
-) -> None:
+def test_lines_are_complete_for_any_chunks(lines: list[bytes], draw: st.DataObject) -> None:
     stream = b"".join(line + b"\n" for line in lines)
     cuts = draw.draw(st.lists(st.integers(0, len(stream))).map(sorted))
     splitter = LineSplitter()

@@ -99,7 +99,7 @@ def test_a_server_of_another_authority_is_not_trusted(tmp_path: Path) -> None:
         ask(port, make_context(target(other.certificate), None))
 
 
-def test_without_an_authority_the_systems_own_count(tmp_path: Path) -> None:
+def test_without_a_certificate_authority_those_of_the_system_are_used(tmp_path: Path) -> None:
     with serving(SERVER, tmp_path) as port, pytest.raises(ssl.SSLCertVerificationError):
         ask(port, make_context(target(ca=None), None))
 
@@ -132,7 +132,7 @@ def test_a_common_name_is_no_name(tmp_path: Path) -> None:
         ask(port, make_context(target(), None))
 
 
-def test_one_of_many_authorities_is_found_among_remarks(tmp_path: Path) -> None:
+def test_a_certificate_authority_is_found_between_comments(tmp_path: Path) -> None:
     other = issue("other", is_authority=True)
     bundle = b"# ours\n" + other.certificate + b"\nsubject=x\n" + AUTHORITY.certificate + b"end"
 
@@ -140,7 +140,7 @@ def test_one_of_many_authorities_is_found_among_remarks(tmp_path: Path) -> None:
         assert ask(port, make_context(target(bundle), None)) is None
 
 
-def test_old_versions_of_tls_are_not_spoken() -> None:
+def test_old_versions_of_tls_are_rejected() -> None:
     assert make_context(target(), None).minimum_version == ssl.TLSVersion.TLSv1_2
 
 
@@ -229,7 +229,7 @@ def test_a_certificate_is_good_until_its_end() -> None:
     assert expiry_error(pair, user="jane", now=END) is not None
 
 
-def test_what_cannot_be_read_is_not_called_expired() -> None:
+def test_an_unreadable_certificate_is_not_reported_as_expired() -> None:
     assert expiry_error(shown(b"junk", b"junk"), user="jane") is None
 
 

@@ -24,7 +24,7 @@ def asking_of(page: RulePage) -> LintOptions:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-async def test_a_rule_speaks_at_the_lines_that_its_bad_example_marks(
+async def test_a_rule_reports_the_marked_lines_of_its_bad_example(
     path: Path, tmp_path: Path
 ) -> None:
     page = RulePage.read(path)

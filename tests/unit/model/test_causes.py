@@ -23,9 +23,7 @@ def progress_after(event: Event) -> RolloutProgress:
 
 @pytest.mark.parametrize("event_type", [EventType.STEP_FAILED, EventType.RETRY_SCHEDULED])
 @pytest.mark.parametrize("message", ["too slow", "Deployment shop/other: too slow"])
-def test_the_failing_object_is_known_whatever_the_message_says(
-    event_type: EventType, message: str
-) -> None:
+def test_the_failing_object_is_known_for_any_message(event_type: EventType, message: str) -> None:
     event = Event(Ms(1), event_type, STEP, message=message, failed_object=WEB)
 
     assert failing_objects(progress_after(event)) == [ClusterRef("", WEB)]

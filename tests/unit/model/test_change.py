@@ -26,7 +26,7 @@ def test_hidden_places_are_masked_and_so_is_what_holds_them(
 
 
 @pytest.mark.parametrize("path", ["spec.passwordRef", "spec.pass", "data.password"])
-def test_other_places_are_shown(path: str) -> None:
+def test_other_locations_are_shown(path: str) -> None:
     difference = Difference(action=DiffAction.CHANGE, fields=(FieldChange(path, "a", "b"),))
 
     assert mask_fields(difference, [("spec", "password")]) == difference

@@ -42,7 +42,7 @@ YEARS_292 = 292 * 365 * 24 * 3_600_000
         ("-2s", -2_000),
     ],
 )
-def test_a_duration_is_read_as_go_reads_it(text: str, span: int) -> None:
+def test_a_duration_is_read_like_go(text: str, span: int) -> None:
     assert parse_duration(text) == span
 
 
@@ -53,7 +53,7 @@ def test_an_invalid_duration_is_refused(wording: RecordedWording) -> None:
     wording(f"`{text}`: {invalid_value_error(parse_duration, text)}" for text in texts)
 
 
-def test_there_is_nothing_finer_than_a_millisecond(wording: RecordedWording) -> None:
+def test_durations_below_a_millisecond_are_rejected(wording: RecordedWording) -> None:
     texts = ["1us", "1.0005s", "0.1ms"]
 
     wording(f"`{text}`: {invalid_value_error(parse_duration, text)}" for text in texts)
@@ -84,11 +84,11 @@ def test_a_duration_is_written_short(span: int, text: str) -> None:
 
 
 @given(st.integers(-YEARS_292, YEARS_292))
-def test_what_is_written_is_read_again(span: int) -> None:
+def test_a_written_duration_is_read_back(span: int) -> None:
     assert parse_duration(format_duration(Ms(span))) == span
 
 
-def test_a_moment_is_read_in_its_zone_and_in_utc_where_it_has_none() -> None:
+def test_a_timestamp_is_in_its_time_zone_or_utc() -> None:
     assert parse_timestamp("2026-01-01T01:00:00+01:00") == 1_767_225_600_000
     assert parse_timestamp("2026-01-01T00:00:00.250Z") == 1_767_225_600_250
     assert parse_timestamp("2026-01-01 00:00:00") == 1_767_225_600_000

@@ -21,7 +21,7 @@ from tidegate.model.k8s.objects import Json
         ({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, False),
     ],
 )
-def test_selectors_that_stand_in_objects(selector: Json, *, expected: bool) -> None:
+def test_selectors_of_objects_match_labels(selector: Json, *, expected: bool) -> None:
     assert selector_matches(selector, {"app": "web"}) is expected
 
 

@@ -31,7 +31,9 @@ def test_an_amount_is_what_kubernetes_reads(text: str, amount: str) -> None:
     ("text", "problem"),
     [*((text, FORMAT_ERROR) for text in NO_FORMAT), *((text, SUFFIX_ERROR) for text in NO_SUFFIX)],
 )
-def test_what_is_no_amount_is_refused_in_the_words_of_a_server(text: str, problem: str) -> None:
+def test_an_invalid_quantity_is_rejected_with_the_message_of_a_server(
+    text: str, problem: str
+) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011  (the words are what counts)
         parse_quantity(text)
 

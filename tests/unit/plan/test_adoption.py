@@ -38,7 +38,7 @@ def owned_by(*entries: JsonObject) -> JsonObject:
 @pytest.mark.parametrize(
     "manager", ["kubectl-client-side-apply", "helm", "argocd-controller", "kustomize-controller"]
 )
-async def test_what_others_left_goes_when_we_take_over(manager: str) -> None:
+async def test_fields_of_an_adopted_manager_are_removed(manager: str) -> None:
     taken = await take_over(await make_client(), from_manager=manager)
 
     assert taken.managers == (manager,)
@@ -52,7 +52,7 @@ async def test_what_others_left_goes_when_we_take_over(manager: str) -> None:
     assert taken.after.action is DiffAction.KEEP
 
 
-async def test_without_adoption_it_would_stay() -> None:
+async def test_without_adoption_the_fields_stay() -> None:
     client = await make_client()
     old = a_config_map(color="red", size="m")
     await client.create(old, manager="kubectl-client-side-apply")
@@ -76,7 +76,7 @@ async def test_an_object_that_changed_meanwhile_is_not_taken_over() -> None:
     assert isinstance(outcome, Conflict)
 
 
-def test_all_that_kubectl_and_the_engines_own_is_adopted() -> None:
+def test_managers_of_kubectl_argo_cd_and_flux_are_adopted() -> None:
     names = ["anna", "before-first-apply", "Helm", "helm-controller", "kubectl", "kubectl-edit"]
 
     managers = adopted_managers(owned_by(*(an_entry(name, {}) for name in names)), OURS)
@@ -84,14 +84,14 @@ def test_all_that_kubectl_and_the_engines_own_is_adopted() -> None:
     assert managers == tuple(sorted(names[1:]))
 
 
-def test_what_a_subresource_wrote_stays_with_its_writer() -> None:
+def test_fields_of_a_subresource_keep_their_manager() -> None:
     live = owned_by(an_entry("kubectl", {"f:status": {}}, subresource="status"))
 
     assert adopted_managers(live, OURS) == ()
     assert adoption_patch(live, OURS) is None
 
 
-def test_what_our_manager_applied_is_ours_and_what_it_updated_is_adopted() -> None:
+def test_updates_of_our_manager_are_adopted_and_applies_are_ours() -> None:
     applied = an_entry("argocd-controller", {"f:data": {"f:a": {}}}, operation="Apply")
     updated = an_entry("argocd-controller", {"f:data": {".": {}, "f:b": {}}})
 
@@ -101,7 +101,7 @@ def test_what_our_manager_applied_is_ours_and_what_it_updated_is_adopted() -> No
     )
 
 
-def test_entries_become_one_and_others_are_left_alone() -> None:
+def test_adopted_entries_are_merged_and_others_are_unchanged() -> None:
     live = owned_by(
         an_entry(OURS, {"f:data": {"f:a": {}}}, operation="Apply", time="2026-01-01T00:00:00Z"),
         an_entry("helm", {"f:data": {".": {}, "f:b": {}}}, time="2026-01-02T00:00:00Z"),
@@ -118,7 +118,7 @@ def test_entries_become_one_and_others_are_left_alone() -> None:
     assert get_value(patch[1], "value") == "7"
 
 
-def test_what_argo_cd_reports_of_an_application_stays_its_own() -> None:
+def test_the_status_of_an_application_keeps_its_manager() -> None:
     status: Json = {"f:sync": {"f:status": {}}}
     entry = an_entry("argocd-application-controller", {"f:status": status, "f:operation": {}})
     mixed = an_entry(

@@ -40,7 +40,7 @@ def test_the_steps_of_a_unit_make_a_chain_with_reasons() -> None:
     }
 
 
-def test_a_step_that_rescues_stands_outside_the_chain() -> None:
+def test_a_syncfail_step_is_outside_the_chain() -> None:
     plan = plan_of(a_thing("Pod", "a"), a_hook("Pod", "sorry", Phase.SYNC_FAIL))
 
     assert links_of(plan) == set()
@@ -53,11 +53,11 @@ def test_the_last_step_of_a_unit_is_marked() -> None:
     assert last_of(plan) == ["shop/sync/1"]
 
 
-def test_what_rescues_is_never_the_last() -> None:
+def test_a_syncfail_step_is_never_the_last() -> None:
     assert last_of(plan_of(a_hook("Pod", "sorry", Phase.SYNC_FAIL))) == []
 
 
-def test_a_last_step_with_a_hook_is_waited_for_where_there_were_others_before() -> None:
+def test_a_last_step_with_a_hook_is_awaited_after_other_steps() -> None:
     plan = plan_of(a_thing("Pod", "a"), a_hook("Pod", "post", Phase.POST_SYNC))
 
     assert last_of(plan) == []
@@ -69,13 +69,13 @@ def test_an_only_step_with_a_hook_is_still_the_last() -> None:
     assert last_of(plan) == ["shop/sync/0"]
 
 
-def test_a_hook_for_failures_makes_the_only_step_one_of_several() -> None:
+def test_a_syncfail_hook_makes_the_only_step_one_of_several() -> None:
     plan = plan_of(a_hook("Pod", "hook", Phase.SYNC), a_hook("Pod", "sorry", Phase.SYNC_FAIL))
 
     assert last_of(plan) == []
 
 
-def test_a_unit_begins_when_the_units_it_depends_on_are_done() -> None:
+def test_a_unit_starts_after_its_dependencies() -> None:
     plan = plan_of(
         a_unit_of(a_thing("Pod", "w"), name="web", after=("db", "cache")),
         a_unit_of(a_thing("Pod", "d"), a_thing("Pod", "e", wave=1), name="db"),
@@ -90,7 +90,7 @@ def test_a_unit_begins_when_the_units_it_depends_on_are_done() -> None:
     assert list(results_by_name(plan)) == ["db/sync/0", "db/sync/1", "cache/sync/0", "web/sync/0"]
 
 
-def test_a_unit_without_objects_is_done_when_those_before_it_are() -> None:
+def test_a_unit_without_objects_finishes_with_its_dependencies() -> None:
     plan = plan_of(
         a_unit_of(a_thing("Pod", "d"), name="db"),
         a_unit_of(name="group", after=("db",)),
@@ -115,7 +115,7 @@ def test_a_unit_without_objects_may_not_depend_on_an_unknown_one_either() -> Non
     assert raised.value.code == "plan.unknown"
 
 
-def test_units_in_a_circle_are_named_even_without_objects(wording: RecordedWording) -> None:
+def test_units_of_a_cycle_are_named_even_without_objects(wording: RecordedWording) -> None:
     with pytest.raises(PlanError) as raised:
         plan_of(
             a_unit_of(a_thing("Pod", "a"), name="a", after=("b",)),
@@ -141,7 +141,7 @@ def test_two_units_of_one_name_are_refused() -> None:
     assert raised.value.code == "plan.duplicate"
 
 
-def test_units_whose_steps_would_have_one_name_are_refused() -> None:
+def test_units_with_colliding_step_names_are_rejected() -> None:
     near = a_unit_of(a_thing("Pod", "a"), name="prod/web")
     far = make_unit(make_config_map(), name="web", cluster="prod")
 
@@ -163,7 +163,7 @@ def test_a_plan_without_objects_has_no_steps() -> None:
     assert (plan.steps, plan.edges, [unit.id.name for unit in plan.units]) == ((), (), ["web"])
 
 
-def test_where_an_object_stands_in_git_does_not_change_the_plan() -> None:
+def test_the_location_of_an_object_in_git_does_not_change_the_plan() -> None:
     thing = a_thing("Pod", "a")
     moved = msgspec.structs.replace(thing, origin="elsewhere.yaml:9")
 

@@ -23,14 +23,14 @@ def without(plan: Plan, *names: str) -> Plan:
     return narrow_plan(plan, lambda step: None if step.id in names else step)
 
 
-def test_an_edge_over_two_steps_that_are_gone_is_one_edge() -> None:
+def test_an_edge_over_two_removed_steps_is_one_edge() -> None:
     chain = (Edge("a0", "a1"), Edge("a1", "a2"), Edge("a2", "a3"))
     plan = plan_of_steps("a0", "a1", "a2", "a3", edges=chain)
 
     assert links_of(without(plan, "a1", "a2")) == {("a0", "a3", "wave")}
 
 
-def test_everything_before_a_removed_step_comes_before_everything_after_it() -> None:
+def test_the_order_around_a_removed_step_is_kept() -> None:
     edges = (
         Edge("a0", "c0", EdgeReason.DEPENDS_ON),
         Edge("b0", "c0", EdgeReason.REFERENCE),

@@ -52,7 +52,7 @@ def test_a_child_starts_with_its_wave_and_later_waves_wait_for_it(
     assert before(plan, "end") == {"start", "d0", "d1", "web"} | unit_resource
 
 
-def test_by_argo_cd_no_step_waits_for_children() -> None:
+def test_with_argo_cd_semantics_no_step_waits_for_children() -> None:
     assert before(a_root(BY_ARGO), "end") == {"start"}
 
 
@@ -60,7 +60,7 @@ def test_by_argo_cd_no_step_waits_for_children() -> None:
     ("gates", "listed", "waits"),
     [(GateScope.NONE, (), False), (GateScope.ALL, (), True), (GateScope.LISTED, ("web",), True)],
 )
-def test_by_flux_who_depends_on_a_parent_waits_for_the_children_that_gate_it(
+def test_with_flux_semantics_dependents_of_a_parent_wait_for_its_gating_children(
     gates: GateScope, listed: tuple[str, ...], *, waits: bool
 ) -> None:
     kind = Kind("argoproj.io", "v1alpha1", "Application")
@@ -75,7 +75,7 @@ def test_by_flux_who_depends_on_a_parent_waits_for_the_children_that_gate_it(
     assert ("web" in before(plan, "after")) is waits
 
 
-def test_a_unit_stands_on_the_namespaces_and_definitions_of_its_own_wave() -> None:
+def test_a_child_unit_follows_namespaces_and_crds_of_its_wave() -> None:
     unit_resource = (a_thing("Namespace", "shop"), setting("beside"), child_unit("web"))
     plan = plan_of(joined("root", *unit_resource), joined("web", parent="root"))
 
@@ -83,7 +83,7 @@ def test_a_unit_stands_on_the_namespaces_and_definitions_of_its_own_wave() -> No
     assert before(plan, "beside") == {"shop"}
 
 
-def test_hooks_of_a_parent_come_before_and_after_its_children() -> None:
+def test_hooks_of_a_parent_run_before_and_after_its_children() -> None:
     hooks = [
         structs.replace(setting(name, phase=phase), hook_policies=(HookPolicy.BEFORE_CREATION,))
         for name, phase in (("pre", Phase.PRE_SYNC), ("post", Phase.POST_SYNC))
@@ -98,14 +98,14 @@ def test_hooks_of_a_parent_come_before_and_after_its_children() -> None:
     assert (before(idle, "web"), {"pre", "post"} & _all(idle)) == (set(), set())
 
 
-def test_a_unit_that_is_a_hook_of_two_phases_begins_with_the_first() -> None:
+def test_a_unit_that_is_a_hook_of_two_phases_starts_in_the_first() -> None:
     twice = (child_unit("web", phase=Phase.PRE_SYNC), child_unit("web", phase=Phase.POST_SYNC))
     plan = plan_of(joined("root", *twice, setting("own")), joined("web", parent="root"))
 
     assert before(plan, "own") == {"web"}
 
 
-def test_children_of_one_wave_may_depend_on_each_other() -> None:
+def test_children_of_a_wave_can_depend_on_each_other() -> None:
     plan = plan_of(
         joined("root", child_unit("a"), child_unit("b"), child_unit("c"), setting("end", 1)),
         joined("a", parent="root", after=("b",)),
@@ -130,7 +130,7 @@ def test_a_child_that_depends_on_its_parent_is_not_waited_for_by_it() -> None:
     assert before(plan, "b1") == {"own", "c", "a"}
 
 
-def test_what_has_nothing_to_do_leaves_and_children_keep_their_place() -> None:
+def test_removing_empty_steps_keeps_the_order_of_children() -> None:
     plan = a_root(structs.replace(Policy(), apply_out_of_sync_only=True))
     settled = {(make_unit_id("root"), Ref(Kind("", "v1", "ConfigMap"), "default", "start"))}
     settled |= {(make_unit_id("data"), Ref(Kind("", "v1", "ConfigMap"), "default", "d0"))}
@@ -141,7 +141,7 @@ def test_what_has_nothing_to_do_leaves_and_children_keep_their_place() -> None:
     assert before(left, "end") == {"d1", "web"}
 
 
-def test_what_is_chosen_keeps_its_order_across_units() -> None:
+def test_selected_objects_keep_their_order_across_units() -> None:
     plan = select_objects(a_root(), (":ConfigMap:d1", ":ConfigMap:end"))
 
     assert _all(plan) == {"d1", "end"}
@@ -150,7 +150,7 @@ def test_what_is_chosen_keeps_its_order_across_units() -> None:
 
 @pytest.mark.parametrize("served", [False, True])
 @pytest.mark.parametrize("wave", [-1, 0, 1, 2, 3])
-def test_what_a_parent_prunes_takes_its_wave_and_children_keep_theirs(
+def test_pruned_objects_of_a_parent_do_not_change_the_waves_of_children(
     wave: int,
     served: bool,  # noqa: FBT001 - a case
 ) -> None:
@@ -168,7 +168,7 @@ def test_what_a_parent_prunes_takes_its_wave_and_children_keep_theirs(
     assert len({step.id for step in pruned.steps}) == len(pruned.steps)
 
 
-def test_what_a_child_prunes_is_waited_for_by_its_parent() -> None:
+def test_a_parent_waits_for_pruning_of_its_child() -> None:
     plan = a_root()
     (_, data, _) = plan.units
 
@@ -176,7 +176,7 @@ def test_what_a_child_prunes_is_waited_for_by_its_parent() -> None:
     assert before(_pruned(plan, data, -5), "old") == set()
 
 
-def test_what_a_parent_by_flux_prunes_goes_before_its_children_are_waited_for() -> None:
+def test_with_flux_semantics_a_parent_prunes_before_it_awaits_its_children() -> None:
     policy = structs.replace(BY_FLUX, gates=GateScope.ALL)
     plan = plan_of(
         joined("root", child_unit("web"), policy=policy),

@@ -20,7 +20,7 @@ def ordered(names: str, *edges: str) -> str:
     return "".join(step.id for step in sort_steps(steps_of(names), links))
 
 
-def test_steps_without_edges_stay_as_they_came() -> None:
+def test_steps_without_edges_keep_their_order() -> None:
     assert ordered("cab") == "cab"
 
 
@@ -36,7 +36,7 @@ def test_an_edge_that_is_there_twice_counts_once() -> None:
     assert ordered("xy", "yx", "yx") == "yx"
 
 
-def test_units_that_wait_for_each_other_are_named_in_the_order_of_waiting(
+def test_units_of_a_cycle_are_named_in_the_order_of_waiting(
     wording: RecordedWording,
 ) -> None:
     with pytest.raises(PlanError) as raised:
@@ -54,7 +54,7 @@ def test_a_step_that_waits_for_itself_is_named(wording: RecordedWording) -> None
     wording(raised.value.problem)
 
 
-def test_what_only_follows_a_cycle_is_not_named() -> None:
+def test_units_after_a_cycle_are_not_named() -> None:
     with pytest.raises(PlanError) as raised:
         ordered("wxyz", "wx", "xw", "xy", "yz")
 

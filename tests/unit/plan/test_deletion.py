@@ -44,7 +44,7 @@ def a_job(name: str, *, wave: int = 0, policies: tuple[HookPolicy, ...] = ()) ->
     return a_hook("batch/v1 Job", name, Phase.SYNC, wave=wave, policies=policies)
 
 
-def test_objects_go_from_the_highest_wave_to_the_lowest_each_wave_at_once() -> None:
+def test_waves_are_deleted_from_the_highest_to_the_lowest() -> None:
     candidates = [stale("Pod", f"p{n}", wave) for n, wave in enumerate((1, 5, 7, 7, 4))]
 
     plan = ending(*candidates)
@@ -68,13 +68,13 @@ def test_every_step_waits_until_its_objects_are_gone() -> None:
     assert not any(step.is_last for step in plan.steps)
 
 
-def test_what_wants_to_stay_stays() -> None:
+def test_objects_with_a_keep_option_are_kept() -> None:
     plan = ending(stale("Pod", "a"), stale("Pod", "b", 0, STAYS), stale(CRD, "gadgets.dev"))
 
     assert results_by_name(plan) == {"shop/delete/0": [["-a"]]}
 
 
-def test_what_may_not_be_pruned_goes_with_its_unit() -> None:
+def test_objects_with_prune_false_are_deleted_with_their_unit() -> None:
     plan = ending(stale("Pod", "a", 0, ObjectOptions(prune=Permission.NO)))
 
     assert results_by_name(plan) == {"shop/delete/0": [["-a"]]}
@@ -119,7 +119,7 @@ def test_a_hook_of_the_end_is_not_held_in_the_cluster() -> None:
     assert (item.action, item.hook) == (ItemAction.APPLY, (HookPolicy.SUCCEEDED,))
 
 
-def test_a_hook_that_lives_from_an_earlier_time_goes_in_the_wave_it_lives_with() -> None:
+def test_a_live_hook_is_deleted_in_its_live_wave() -> None:
     plan = ending(stale("batch/v1 Job", "save", 4), before=(a_job("save", wave=2),))
 
     assert results_by_name(plan) == {"shop/predelete": [["save"]], "shop/delete/4": [["-save"]]}
@@ -133,7 +133,7 @@ def test_a_hook_without_a_known_name_is_deleted_at_the_end() -> None:
     assert item.hook == (HookPolicy.BEFORE_CREATION, HookPolicy.SUCCEEDED)
 
 
-def test_a_deletion_is_the_same_one_whatever_is_left_to_go() -> None:
+def test_a_deletion_has_the_same_digest_for_any_remaining_objects() -> None:
     hooks = (a_job("save"),)
     begun = ending(stale("Pod", "a"), stale("Pod", "b", 1), before=hooks)
 
@@ -144,13 +144,13 @@ def test_a_deletion_is_the_same_one_whatever_is_left_to_go() -> None:
     assert other.units != begun.units
 
 
-def test_a_hook_that_wants_to_stay_stays() -> None:
+def test_a_hook_with_a_keep_option_is_kept() -> None:
     hook = msgspec.structs.replace(a_job("save"), options=STAYS)
 
     assert results_by_name(ending(before=(hook,))) == {"shop/predelete": [["save"]]}
 
 
-def test_in_stages_kinds_go_in_reverse_and_definitions_too() -> None:
+def test_in_stages_kinds_are_deleted_in_reverse_including_crds() -> None:
     candidates = [
         stale("v1 Namespace", "space"),
         stale(CRD, "gadgets.dev"),

@@ -38,7 +38,7 @@ def reported_names(run: Run, result: EventType) -> list[str]:
     return [event.ref.name for event in run.events_of(result) if event.ref is not None]
 
 
-async def test_a_unit_goes_in_reverse_between_its_hooks() -> None:
+async def test_a_unit_is_deleted_in_reverse_between_its_hooks() -> None:
     keeps = a_hook("ConfigMap", "tell", Phase.SYNC)
     goes = a_hook("ConfigMap", "bill", Phase.SYNC, policies=(HookPolicy.SUCCEEDED,))
     unit = msgspec.structs.replace(
@@ -55,7 +55,7 @@ async def test_a_unit_goes_in_reverse_between_its_hooks() -> None:
     assert reported_names(run, EventType.HOOK_DELETED) == ["bill"]
 
 
-async def test_a_wave_that_is_held_keeps_those_below_it() -> None:
+async def test_a_blocked_wave_blocks_lower_waves() -> None:
     unit = a_unit_of(a_map("low", 0), a_map("high", 1, finalizers=HELD))
 
     run = await made_and_ended(unit)

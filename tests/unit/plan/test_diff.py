@@ -44,7 +44,7 @@ def paths(expected: JsonObject, live: JsonObject) -> list[str]:
     return [field.path for field in compare(expected, live, manager=OURS).fields]
 
 
-def test_what_is_not_there_is_created() -> None:
+def test_a_missing_object_is_created() -> None:
     assert compare(a_config_map(), None, manager=OURS).action is DiffAction.CREATE
 
 
@@ -74,7 +74,7 @@ def test_equal_quantities_are_no_change(desired: Json, live: Json) -> None:
     assert compare(other_object, applied(result), manager=OURS).action is DiffAction.KEEP
 
 
-def test_what_looks_like_a_quantity_is_text_elsewhere() -> None:
+def test_a_quantity_is_normalized_only_in_quantity_fields() -> None:
     config_map, other_config_map = a_config_map(cpu="1"), a_config_map(cpu="1000m")
     gate, other = (
         a_gate("example.org", limits={"cpu": "1"}),
@@ -92,7 +92,7 @@ def test_a_flag_is_not_a_number() -> None:
     assert paths(gate, applied(other_gate)) == ["spec.size"]
 
 
-async def test_defaults_and_the_fields_of_others_are_no_difference() -> None:
+async def test_defaults_and_fields_of_other_managers_are_no_difference() -> None:
     live = await really_applied(a_service())
     live = {
         **live,
@@ -102,7 +102,7 @@ async def test_defaults_and_the_fields_of_others_are_no_difference() -> None:
     assert compare(a_service(), live, manager=OURS).action is DiffAction.KEEP
 
 
-async def test_what_a_server_adds_to_a_job_is_no_difference() -> None:
+async def test_generated_fields_of_a_job_are_no_difference() -> None:
     live = await really_applied(a_job())
     assert "selector" in get_mapping(live, "spec")
 
@@ -132,7 +132,7 @@ def test_a_field_with_another_owner_stays() -> None:
     assert difference.changes_ownership
 
 
-def test_a_field_that_is_right_but_not_ours_is_claimed() -> None:
+def test_an_equal_field_of_another_manager_is_claimed() -> None:
     live = a_live(a_config_map(color="red"), an_entry("anna", {"f:data": {"f:color": {}}}))
 
     difference = compare(a_config_map(color="red"), live, manager=OURS)
@@ -142,7 +142,7 @@ def test_a_field_that_is_right_but_not_ours_is_claimed() -> None:
     assert difference.changes_ownership
 
 
-def test_the_fields_of_an_adopted_manager_count_as_ours() -> None:
+def test_fields_of_an_adopted_manager_are_ours() -> None:
     entry = an_entry("kubectl-edit", {"f:data": {"f:size": {}}}, operation="Update")
     live = applied(a_config_map(color="red"), entry)
     live["data"] = {"color": "red", "size": "m"}
@@ -186,7 +186,7 @@ def test_a_key_that_only_its_server_knows_is_found_in_the_live_item() -> None:
     assert compare(other_gate, live, manager=OURS).action is DiffAction.KEEP
 
 
-async def test_what_is_empty_is_left_out_by_the_server_and_no_difference() -> None:
+async def test_empty_values_that_the_server_drops_are_no_difference() -> None:
     body = a_deployment(paused=False, minReadySeconds=0)
     body["metadata"] = {"name": "web", "labels": {}, "annotations": None, "creationTimestamp": None}
     live = await really_applied(body)
@@ -308,7 +308,7 @@ def test_long_texts_are_shown_where_they_part() -> None:
     assert len(field.before) <= 80
 
 
-def test_what_would_upset_a_terminal_is_not_shown() -> None:
+def test_control_characters_are_not_shown() -> None:
     other_config_map = a_config_map(page="x\x1b[31m\ny")
 
     (field,) = compare(other_config_map, applied(a_config_map(page="x")), manager=OURS).fields

@@ -15,7 +15,7 @@ from tidegate.schema.shape import Merge, Shape, Type
 # Definitions hold schemas, and slices are written by drivers.
 LEFT_OUT = {"CustomResourceDefinition", "ResourceSlice"}
 # Merged one way in one kind or version and another way in the other: their owners tell.
-TOLD_BY_OWNERS = {("spec", "variables"), ("spec", "scaleTargetRef")}
+SET_BY_OWNERS = {("spec", "variables"), ("spec", "scaleTargetRef")}
 
 
 class Spot(NamedTuple):
@@ -66,12 +66,12 @@ def _fields(
 SPOTS = list(every_spot())
 
 
-def test_lists_are_merged_as_the_schemas_say() -> None:
+def test_lists_are_merged_as_in_the_schemas() -> None:
     wrong = {
         (field.kind, field.parent, field.name)
         for field in SPOTS
         if field.is_reached
-        and (field.parent, field.name) not in TOLD_BY_OWNERS
+        and (field.parent, field.name) not in SET_BY_OWNERS
         and field.shape.type is Type.ARRAY
         and find_merge_strategy(field.parent, field.name)
         != MergeStrategy(field.shape.keys, is_set=field.shape.merge is Merge.SET)
@@ -89,12 +89,12 @@ def test_an_item_is_known_by_its_keys() -> None:
     assert find_merge_strategy("spec", "anything") == MergeStrategy()
 
 
-def test_mappings_are_one_piece_as_the_schemas_say() -> None:
+def test_mappings_are_atomic_as_in_the_schemas() -> None:
     wrong = {
         (field.kind, field.parent, field.name)
         for field in SPOTS
         if field.is_reached
-        and (field.parent, field.name) not in TOLD_BY_OWNERS
+        and (field.parent, field.name) not in SET_BY_OWNERS
         and field.shape.type is Type.OBJECT
         and field.name != "*"
         and find_merge_strategy(field.parent, field.name)
@@ -117,7 +117,7 @@ def test_quantities_are_known_by_their_place() -> None:
     assert unknown == set()
 
 
-def test_the_defaults_of_keys_are_those_of_the_schemas() -> None:
+def test_defaults_of_keys_equal_those_of_the_schemas() -> None:
     messages = {
         (key, default)
         for field in SPOTS
@@ -128,7 +128,7 @@ def test_the_defaults_of_keys_are_those_of_the_schemas() -> None:
     assert messages == set(KEY_DEFAULTS.items())
 
 
-def test_the_groups_are_those_of_an_api_server() -> None:
+def test_the_groups_equal_those_of_an_api_server() -> None:
     assert {served.kind.group for served in served_kinds()} <= BUILTIN_GROUPS
 
 
@@ -141,7 +141,7 @@ def test_the_groups_are_those_of_an_api_server() -> None:
         ("registry.example/app@sha256:abc", "IfNotPresent"),
     ],
 )
-def test_an_image_says_when_it_is_pulled(image: str, policy: str) -> None:
+def test_the_default_pull_policy_follows_the_image(image: str, policy: str) -> None:
     other = "Always" if policy != "Always" else "IfNotPresent"
     container: dict[str, Json] = {"image": image}
 
@@ -149,6 +149,6 @@ def test_an_image_says_when_it_is_pulled(image: str, policy: str) -> None:
     assert not is_default(other, name="imagePullPolicy", parent="containers", siblings=container)
 
 
-def test_what_stands_in_a_mapping_of_anybodys_names_is_no_default() -> None:
+def test_values_of_free_form_mappings_are_no_defaults() -> None:
     assert is_default("TCP", name="protocol", parent="ports", siblings={})
     assert not is_default("TCP", name="protocol", parent="matchLabels", siblings={})

@@ -53,7 +53,7 @@ def data(**values: Json) -> JsonObject:
     return {"data": {**values}}
 
 
-def test_what_is_not_there_is_created() -> None:
+def test_a_missing_object_is_created() -> None:
     assert action_for(SETTINGS, None) is DiffAction.CREATE
 
 
@@ -69,7 +69,7 @@ async def test_a_desired_field_that_differs_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("manager", ["somebody", "kubectl-edit", OURS])
-async def test_what_anybody_has_added_goes_with_the_first_replacement(manager: str) -> None:
+async def test_the_first_replacement_removes_fields_of_all_managers(manager: str) -> None:
     live = await really_put(SETTINGS, (manager, data(size="1")))
 
     assert paths(SETTINGS, live) == ["data.size"]
@@ -78,7 +78,7 @@ async def test_what_anybody_has_added_goes_with_the_first_replacement(manager: s
 @pytest.mark.parametrize(
     ("manager", "changed"), [("somebody", []), ("kubectl-edit", ["data.size"])]
 )
-async def test_of_what_was_added_since_a_replacement_only_that_by_hand_goes(
+async def test_a_later_replacement_removes_only_fields_added_manually(
     manager: str, changed: list[str]
 ) -> None:
     fingerprint = replacement_fingerprint(SETTINGS, await really_put(SETTINGS))
@@ -89,7 +89,7 @@ async def test_of_what_was_added_since_a_replacement_only_that_by_hand_goes(
 
 
 @pytest.mark.parametrize("manager", ["somebody", "kubectl-edit"])
-async def test_a_desired_field_that_differs_counts_whoever_has_changed_it(manager: str) -> None:
+async def test_a_changed_desired_field_is_a_difference_for_any_manager(manager: str) -> None:
     fingerprint = replacement_fingerprint(SETTINGS, await really_put(SETTINGS))
 
     live = await really_put(SETTINGS, (manager, data(color="green")))
@@ -97,7 +97,7 @@ async def test_a_desired_field_that_differs_counts_whoever_has_changed_it(manage
     assert paths(SETTINGS, live, fingerprint) == ["data.color"]
 
 
-async def test_what_a_server_gives_a_service_is_kept() -> None:
+async def test_allocated_fields_of_a_service_are_kept() -> None:
     live = await really_put(a_service())
 
     assert action_for(a_service(), live) is DiffAction.KEEP
@@ -123,7 +123,7 @@ async def test_defaults_of_a_kind_of_ones_own_count_until_they_are_known_to_be_d
     )
 
 
-def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() -> None:
+def test_generated_fields_of_a_job_do_not_recreate_it() -> None:
     """It has the labels of its pods, and one completion, and so our manager owns them."""
     desired_job = a_job(template=a_pod_template())
     body = labelled(a_job(template=a_pod_template(), completions=1), app="web")
@@ -144,7 +144,7 @@ def test_a_status_is_no_difference() -> None:
     assert action_for(desired_gate, live) is DiffAction.KEEP
 
 
-async def test_a_field_that_cannot_be_changed_asks_for_another_object() -> None:
+async def test_a_changed_immutable_field_recreates_the_object() -> None:
     live = await really_put(a_claim(), ("binder", {"spec": {"volumeName": "disk-1"}}))
 
     result = compare_replacement(a_claim(), live, manager=OURS, fingerprint="")

@@ -20,13 +20,13 @@ async def drifted(patch: JsonObject) -> tuple[str, str]:
     return compute_fingerprint(before, OURS), compute_fingerprint(after, OURS)
 
 
-async def test_a_drift_of_a_field_of_ours_breaks_the_seal() -> None:
+async def test_drift_of_our_field_changes_the_fingerprint() -> None:
     before, after = await drifted({"data": {"color": "blue"}})
 
     assert before != after
 
 
-async def test_a_drift_of_a_field_that_is_not_ours_does_not() -> None:
+async def test_drift_of_other_fields_does_not_change_the_fingerprint() -> None:
     before, after = await drifted({"data": {"size": "m"}, "metadata": {"labels": {"a": "b"}}})
 
     assert before == after
@@ -56,7 +56,7 @@ def test_the_seal_of_a_secret_is_of_its_version_and_not_of_its_values() -> None:
     assert compute_fingerprint(other, OURS) != compute_fingerprint(newer, OURS)
 
 
-def test_a_wish_has_a_digest_of_its_own_and_a_secret_has_none() -> None:
+def test_desired_objects_have_a_digest_and_secrets_have_none() -> None:
     assert content_digest(a_config_map(color="red")) == content_digest(a_config_map(color="red"))
     assert content_digest(a_config_map(color="red")) != content_digest(a_config_map(color="blue"))
     assert content_digest(an_object(SECRET, "s", data={"a": "eA=="})) == ""

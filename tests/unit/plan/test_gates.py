@@ -34,7 +34,7 @@ def gating(plan: Plan) -> dict[str, list[str]]:
     }
 
 
-def test_all_objects_hold_where_all_gate() -> None:
+def test_all_objects_gate_with_wait() -> None:
     plan = a_plan(a_thing("Pod", "a"), a_thing("Pod", "b"), gates=GateScope.ALL)
 
     assert gating(plan) == {"shop/rest": ["a", "b"]}
@@ -55,7 +55,7 @@ def test_hooks_hold_whatever_else_does() -> None:
     assert gating(plan) == {"shop/sync/0": ["seed"]}
 
 
-def test_only_those_that_are_listed_hold() -> None:
+def test_only_listed_objects_gate() -> None:
     things = [a_thing("Pod", name) for name in "abc"]
 
     plan = a_plan(*things, gates=GateScope.LISTED, listed=(ref_of("Pod", "b"),))
@@ -77,7 +77,7 @@ def test_a_listed_object_is_known_in_another_version_of_its_kind() -> None:
     assert {item.action for item in step_items(plan.steps[0])} == {ItemAction.APPLY}
 
 
-def test_a_listed_foreign_object_is_awaited_after_all_others() -> None:
+def test_a_listed_external_object_is_awaited_last() -> None:
     plan = a_plan(a_thing("Pod", "a"), gates=GateScope.LISTED, listed=(OTHERS,))
 
     (step,) = plan.steps
@@ -99,7 +99,7 @@ def test_a_unit_without_objects_and_gates_has_no_steps() -> None:
     assert a_plan(gates=GateScope.NONE, listed=(OTHERS,)).steps == ()
 
 
-def test_other_gates_are_another_plan() -> None:
+def test_changed_gates_change_the_plan() -> None:
     plans = [a_plan(a_thing("Pod", "a"), gates=gates) for gates in GateScope]
 
     assert len({plan.digest for plan in plans}) == 3
@@ -112,7 +112,7 @@ def waiting_for(*refs: Ref) -> Manifests:
     return Manifests(unit=unit, manifests=(a_thing("Pod", "a"),))
 
 
-def test_a_foreign_object_that_a_unit_waits_for_is_awaited_first() -> None:
+def test_an_external_dependency_of_a_unit_is_awaited_first() -> None:
     plan = plan_of(waiting_for(OTHERS, ref_of("Secret", "login")))
 
     first, second = plan.steps

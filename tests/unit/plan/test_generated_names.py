@@ -64,13 +64,13 @@ def test_the_text_has_the_name_too_and_no_beginning_of_one() -> None:
     assert not item.generates_name
 
 
-def test_the_digest_still_covers_what_git_says() -> None:
+def test_the_digest_covers_the_manifest_of_git() -> None:
     plan = a_twice_run_plan()
 
     assert named(plan).digest == plan.digest
 
 
-def test_steps_with_new_names_are_other_steps_and_all_others_the_same() -> None:
+def test_only_steps_with_new_names_change() -> None:
     plan = a_twice_run_plan()
 
     changed = [
@@ -112,7 +112,7 @@ def test_the_hooks_of_a_unit_are_named_by_its_own_beginning() -> None:
     }
 
 
-def test_an_earlier_try_with_the_same_name_makes_room() -> None:
+def test_an_earlier_object_with_the_same_name_is_deleted() -> None:
     hook = a_nameless_hook("seed-", Phase.PRE_SYNC)
     kept = msgspec.structs.replace(hook, hook_policies=(HookPolicy.SUCCEEDED,))
 

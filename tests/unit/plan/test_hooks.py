@@ -34,14 +34,14 @@ def test_steps_with_only_hooks_are_removed() -> None:
     assert results_by_name(plan) == {"shop/sync/0": [["a"]], "shop/sync/2": [["b"]]}
 
 
-def test_the_chain_is_closed_where_steps_are_gone() -> None:
+def test_the_chain_is_connected_over_removed_steps() -> None:
     plan = without_hooks(a_hooked_plan(), {make_unit_id("shop")})
 
     assert links_of(plan) == {("shop/sync/0", "shop/sync/2", "wave")}
     assert [step.is_last for step in plan.steps] == [False, True]
 
 
-def test_the_digest_covers_what_git_says_and_that_of_the_step_what_is_done() -> None:
+def test_the_plan_digest_covers_git_and_the_step_digest_the_actions() -> None:
     whole = a_hooked_plan()
     before = {step.id: step.digest for step in whole.steps}
 
@@ -74,7 +74,7 @@ def test_a_plan_without_hooks_stays_what_it_is() -> None:
     assert without_hooks(a_hooked_plan(), set()) == a_hooked_plan()
 
 
-def test_who_waited_for_a_hook_waits_for_what_came_before_it() -> None:
+def test_successors_of_a_removed_hook_wait_for_its_predecessors() -> None:
     plan = plan_of(
         a_unit_of(a_thing("Pod", "a"), a_hook("Pod", "post", Phase.POST_SYNC), name="db"),
         a_unit_of(
@@ -87,7 +87,7 @@ def test_who_waited_for_a_hook_waits_for_what_came_before_it() -> None:
     assert links_of(bare) == {("db/sync/0", "web/sync/0", "dependsOn")}
 
 
-def test_a_unit_with_only_hooks_still_stands_between_others() -> None:
+def test_a_unit_with_only_hooks_keeps_its_place_in_the_order() -> None:
     plan = plan_of(
         a_unit_of(a_thing("Pod", "a"), name="db"),
         a_unit_of(

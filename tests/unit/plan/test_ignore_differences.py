@@ -77,7 +77,7 @@ def test_a_field_that_is_ignored_is_no_difference_where_only_one_side_has_it() -
     assert action_for(without, applied(GATE), SIZE) is DiffAction.KEEP
 
 
-def test_other_fields_still_count() -> None:
+def test_other_fields_are_still_compared() -> None:
     live = with_spec(applied(GATE), size=5, color="green")
 
     assert action_for(GATE, live, SIZE) is DiffAction.CHANGE
@@ -112,13 +112,13 @@ def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
         by_path('.spec.template.spec.containers[] | select(.name == "other")'),
     ],
 )
-def test_what_leads_nowhere_ignores_nothing(rule: IgnoreDifference) -> None:
+def test_a_path_without_a_match_ignores_nothing(rule: IgnoreDifference) -> None:
     live = with_spec(applied(GATE), size=5)
 
     assert without_ignored(GATE, live, (rule,), find_paths) == (GATE, live)
 
 
-def test_an_item_of_a_list_is_ignored_wherever_it_stands() -> None:
+def test_a_list_item_is_ignored_at_any_position() -> None:
     app, proxy = a_container("app"), a_container("proxy")
     owned: JsonObject = {'k:{"name":"app"}': {}, 'k:{"name":"proxy"}': {}}
     fields: JsonObject = {"f:spec": {"f:template": {"f:spec": {"f:containers": owned}}}}
@@ -142,7 +142,7 @@ def test_an_item_of_a_list_is_ignored_wherever_it_stands() -> None:
         ("kubectl", SIZE, DiffAction.KEEP),
     ],
 )
-def test_what_a_trusted_manager_owns_is_no_difference(
+def test_fields_of_a_trusted_manager_are_no_difference(
     manager: str, rule: IgnoreDifference, action: DiffAction
 ) -> None:
     scaled = an_entry(manager, {"f:spec": {"f:size": {}}}, operation="Update")
@@ -151,7 +151,7 @@ def test_what_a_trusted_manager_owns_is_no_difference(
     assert action_for(GATE, live, rule) is action
 
 
-def test_what_lives_takes_the_place_of_what_is_ignored() -> None:
+def test_ignored_fields_keep_their_live_value() -> None:
     live = with_spec(applied(GATE), size=5, color="green", paused=True)
 
     written = with_live_values(GATE, live, (SIZE, by_path(".spec.paused")), find_paths)
@@ -159,7 +159,7 @@ def test_what_lives_takes_the_place_of_what_is_ignored() -> None:
     assert written == with_spec(GATE, size=5, paused=True)
 
 
-def test_what_is_ignored_and_does_not_live_is_not_written() -> None:
+def test_ignored_fields_without_a_live_value_are_not_written() -> None:
     live = applied(a_gate("example.org"))
 
     assert with_live_values(GATE, live, (SIZE,), find_paths) == a_gate("example.org")

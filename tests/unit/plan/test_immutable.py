@@ -56,7 +56,7 @@ def is_frozen(path: str, live: JsonObject, expected: JsonObject | None = None) -
         (a_definition("example.org"), "spec.names.plural"),
     ],
 )
-def test_this_cannot_be_changed(live: JsonObject, path: str) -> None:
+def test_these_fields_are_immutable(live: JsonObject, path: str) -> None:
     assert is_frozen(path, live)
 
 
@@ -81,7 +81,7 @@ def test_this_cannot_be_changed(live: JsonObject, path: str) -> None:
         (an_object(Kind("example.org", "v1", "Job"), "j"), "spec.template"),
     ],
 )
-def test_this_can_be_changed(live: JsonObject, path: str) -> None:
+def test_these_fields_are_mutable(live: JsonObject, path: str) -> None:
     assert not is_frozen(path, live)
 
 
@@ -92,7 +92,7 @@ def test_a_bound_claim_grows_and_does_not_shrink() -> None:
     assert is_frozen(path, live, a_claim(size="1024Mi"))
 
 
-def test_the_deadline_of_a_pod_comes_closer_only() -> None:
+def test_the_deadline_of_a_pod_can_only_decrease() -> None:
     path = "spec.activeDeadlineSeconds"
 
     assert not is_frozen(path, POD_BODY, an_object(POD, "p", spec={"activeDeadlineSeconds": 5}))
@@ -100,7 +100,7 @@ def test_the_deadline_of_a_pod_comes_closer_only() -> None:
     assert is_frozen(path, POD_BODY, an_object(POD, "p", spec={}))
 
 
-def test_a_service_gives_up_its_address_for_a_name_outside() -> None:
+def test_a_service_can_become_an_external_name() -> None:
     outside = an_object(SERVICE, "web", spec={"type": "ExternalName", "externalName": "a.b"})
 
     assert not is_frozen("spec.clusterIP", ADDRESS, outside)

@@ -47,7 +47,7 @@ def test_a_hook_of_the_end_is_not_held() -> None:
     assert finalizers_of(item) == []
 
 
-def test_a_hook_that_names_its_finalizer_keeps_its_own_beside_it() -> None:
+def test_a_hook_keeps_its_own_finalizers() -> None:
     body: JsonObject = {"metadata": {"finalizers": ["mine"]}}
 
     held = with_hook_finalizer(body)
@@ -97,7 +97,7 @@ def test_a_secret_with_a_value_that_is_no_text_is_applied_as_it_is(odd: Json) ->
 
 
 @pytest.mark.parametrize("odd", ["", "a", 0, 1, True, False, [], ["a"]])
-def test_a_secret_whose_values_are_no_map_is_applied_as_it_is(odd: Json) -> None:
+def test_a_secret_with_malformed_values_is_applied_unchanged(odd: Json) -> None:
     pairs: tuple[tuple[Json, Json], ...] = ((odd, {"a": "YQ=="}), ({"a": "b"}, odd))
     for texts, values in pairs:
         secret = a_thing("Secret", "a", stringData=texts, data=values)
@@ -105,7 +105,7 @@ def test_a_secret_whose_values_are_no_map_is_applied_as_it_is(odd: Json) -> None
         assert msgspec.json.decode(item_of(secret).body) == msgspec.json.decode(secret.body)
 
 
-def test_of_encoded_values_only_line_breaks_are_taken() -> None:
+def test_only_line_breaks_are_removed_from_encoded_values() -> None:
     secret = a_thing("Secret", "a", data={"broken": "YWJj\r\nZGVm\n", "wrong": "YW Jj"})
 
     body: JsonObject = msgspec.json.decode(item_of(secret).body)
@@ -128,7 +128,7 @@ def test_a_job_is_made_again_where_it_cannot_be_changed() -> None:
     assert not item_of(a_thing("Pod", "a")).recreates
 
 
-def test_what_is_forced_is_made_again_where_it_cannot_be_changed() -> None:
+def test_force_recreates_objects_with_immutable_changes() -> None:
     forced = msgspec.structs.replace(a_thing("Pod", "a"), options=ObjectOptions(force=True))
 
     assert item_of(forced).recreates
@@ -140,7 +140,7 @@ def test_git_itself_may_ask_for_a_pause(field: str) -> None:
     assert not item_of(a_thing("batch/v1 CronJob", "a", spec={field: "true"})).is_suspended
 
 
-def test_the_time_that_an_object_asks_for_is_its_budget() -> None:
+def test_the_timeout_of_an_object_is_its_budget() -> None:
     item = make_item(a_thing("Pod", "a"), "sync", lambda _: Ms(7))
 
     assert item.readiness_timeout == Ms(7)

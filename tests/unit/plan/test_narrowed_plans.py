@@ -36,7 +36,7 @@ def settled(plan: Plan, *names: str) -> set[tuple[UnitId, Ref]]:
     return {(make_unit_id("shop"), item.ref) for item in items if item.ref.name in names}
 
 
-def test_what_was_only_to_be_created_and_is_there_is_left_out() -> None:
+def test_existing_objects_that_are_only_created_are_skipped() -> None:
     plan = a_plan()
 
     left = without_in_sync(plan, settled(plan, "shop", "a"))

@@ -44,7 +44,7 @@ def pod(name: str) -> ClusterRef:
         (make_unit_id("db"), "web/sync/1", ("db/sync/1", "web/sync/1")),
     ],
 )
-def test_a_unit_begins_with_its_first_step_and_is_done_with_its_last(
+def test_a_unit_spans_its_first_to_its_last_step(
     before: PrecedenceEnd, after: PrecedenceEnd, edge: tuple[str, str]
 ) -> None:
     plan = planned(two_waves("web"), two_waves("db"), before=before, after=after)
@@ -54,7 +54,7 @@ def test_a_unit_begins_with_its_first_step_and_is_done_with_its_last(
     assert places.index(edge[0]) < places.index(edge[1])
 
 
-def test_what_is_run_for_a_failure_is_neither_end_of_its_unit() -> None:
+def test_syncfail_steps_are_neither_first_nor_last_of_a_unit() -> None:
     sorry = a_hook("Pod", "sorry", Phase.SYNC_FAIL)
     db = a_unit_of(a_thing("Pod", "a"), sorry, name="db")
 
@@ -63,7 +63,7 @@ def test_what_is_run_for_a_failure_is_neither_end_of_its_unit() -> None:
     assert between(plan) == {("db/sync/0", "web/sync/0", "parent")}
 
 
-def test_a_unit_without_objects_is_done_when_those_before_it_are() -> None:
+def test_a_unit_without_objects_finishes_with_its_dependencies() -> None:
     result = [
         Precedence(before=make_unit_id("a"), after=make_unit_id("empty")),
         Precedence(before=pod("b-0"), after=make_unit_id("empty")),
@@ -79,7 +79,7 @@ def test_a_unit_without_objects_is_done_when_those_before_it_are() -> None:
     }
 
 
-def test_an_object_that_stands_in_several_steps_comes_before_all_with_each() -> None:
+def test_an_object_of_several_steps_precedes_all_dependents() -> None:
     twice = [a_hook("Pod", "h", phase) for phase in (Phase.PRE_SYNC, Phase.POST_SYNC)]
     db = a_unit_of(*twice, a_thing("Pod", "a"), name="db")
 
@@ -115,7 +115,7 @@ def test_an_edge_has_the_strength_and_the_place_of_its_declaration() -> None:
     assert edge == expected
 
 
-def test_a_part_of_a_plan_may_come_after_a_step_that_is_elsewhere() -> None:
+def test_a_plan_fragment_can_follow_a_step_of_another_one() -> None:
     precedence = Precedence(
         before="parent/sync/3", after=make_unit_id("web"), reason=EdgeReason.PARENT
     )

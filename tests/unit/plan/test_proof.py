@@ -84,7 +84,7 @@ def test_two_objects_that_only_are_there(order: RunHead, a: int, b: int, state: 
     assert (pair.before_evidence.at, pair.after_evidence.at) == (ms(a), ms(b))
 
 
-def test_what_completes_once_contradicts_and_what_turns_does_only_with_a_record(
+def test_an_order_violation_needs_a_record_if_readiness_can_change(
     wording: RecordedWording,
 ) -> None:
     final = {"a": made(1, ready_at=ms(9), is_final=True), "b": made(5)}
@@ -107,14 +107,14 @@ def test_an_object_that_was_there_before_counts_by_what_its_manager_wrote() -> N
     assert (untouched.observed, behind.observed) == (IDLE, KEPT)
 
 
-def test_without_one_rollout_nothing_is_held_against_anybody() -> None:
+def test_without_a_common_rollout_nothing_is_a_violation() -> None:
     pair = seen(PLAIN, {"a": made(6), "b": made(5)}, begun=None)
 
     assert pair.observed is UNPROVEN
     assert pair.before_evidence is not None
 
 
-def test_what_several_steps_bring_counts_where_it_comes_first() -> None:
+def test_an_object_of_several_steps_counts_in_the_first() -> None:
     """A namespace of two units was not written out of turn by the second."""
     order = head(step("one", "shared", "a"), step("two", "shared", "b"))
 
@@ -124,7 +124,7 @@ def test_what_several_steps_bring_counts_where_it_comes_first() -> None:
 
 
 @pytest.mark.parametrize("gone", ["a", "b"])
-def test_what_is_gone_proves_nothing(gone: str) -> None:
+def test_a_deleted_object_proves_nothing(gone: str) -> None:
     there = {name: made(1) for name in ("a", "b") if name != gone}
 
     assert seen(PLAIN, there).observed is UNPROVEN
@@ -155,7 +155,7 @@ def recorded(order: RunHead, events: list[Event]) -> PairState | None:
 
 
 @pytest.mark.parametrize("order", [PLAIN, JOINED], ids=["edge", "joint"])
-def test_a_record_shows_whether_a_step_had_passed(order: RunHead) -> None:
+def test_a_record_shows_whether_a_step_passed(order: RunHead) -> None:
     item, two = ran("one", 1, 5), ran("two", 6, 9)
 
     assert recorded(order, [*item, *two]) is KEPT
@@ -171,7 +171,7 @@ def test_a_step_without_changes_is_no_evidence_and_is_not_missed() -> None:
     assert recorded(order, [event(5, EventType.STEP_APPLYING, "one"), *ran("two", 6, 9)]) is BROKEN
 
 
-def test_a_step_that_begins_again_is_waited_for_again() -> None:
+def test_a_restarted_step_is_awaited_again() -> None:
     once = [*ran("one", 1, 2), *ran("two", 3, 4)]
     again = event(5, EventType.STEP_APPLYING, "one")
 
@@ -187,7 +187,7 @@ SECONDS = st.integers(0, 4)
 
 
 @given(a=SECONDS, ready=SECONDS, b=SECONDS, within=st.tuples(*[st.integers(0, 999)] * 3))
-def test_what_is_called_kept_or_broken_was_so_whatever_the_milliseconds_were(
+def test_verdicts_do_not_depend_on_milliseconds(
     a: int, ready: int, b: int, within: tuple[int, int, int]
 ) -> None:
     """Whoever cut the parts of seconds off must not make a pair look better, or worse."""
@@ -202,7 +202,7 @@ def test_what_is_called_kept_or_broken_was_so_whatever_the_milliseconds_were(
         assert not truth
 
 
-def test_a_pair_is_as_bad_as_who_contradicts_and_as_good_as_who_proves() -> None:
+def test_a_contradiction_outweighs_a_proof() -> None:
     pair = OrderPair(before="one", after="two", reason=PLAIN.edges[0].reason)
 
     def together(record: PairState, cluster: PairState) -> PairState:

@@ -61,7 +61,7 @@ def test_waves_are_turned_round_and_stay_the_same_numbers(
     assert reverse_waves(waves) == swapped
 
 
-def test_what_goes_goes_from_the_highest_wave_to_the_lowest() -> None:
+def test_pruning_goes_from_the_highest_wave_to_the_lowest() -> None:
     assert pruned(NOTHING, *gone(0, 1, 2, 3, 4)) == {
         "shop/sync/0": [["-p4a"]],
         "shop/sync/1": [["-p3a"]],
@@ -101,7 +101,7 @@ def test_a_wave_deletes_before_it_applies() -> None:
         (kept(12), (1,), 13),
     ],
 )
-def test_objects_with_prune_last_come_after_every_wave(
+def test_objects_with_prune_last_are_pruned_after_every_wave(
     plan: Plan, waves: tuple[int, ...], wave: int
 ) -> None:
     steps = pruned(plan, *gone(*waves, handling=LAST))
@@ -111,7 +111,7 @@ def test_objects_with_prune_last_come_after_every_wave(
     assert steps[f"shop/sync/{wave}"] == [sorted(going)]
 
 
-def test_one_object_that_is_pruned_last_leaves_the_others_turned_round() -> None:
+def test_an_object_with_prune_last_does_not_change_the_reverse_order() -> None:
     going = [*gone(1, 2, 4), *gone(3, handling=LAST)]
 
     assert pruned(kept(0), *going) == {
@@ -133,13 +133,13 @@ def test_waves_of_hooks_do_not_count_for_what_is_pruned_last() -> None:
     ]
 
 
-def test_what_may_not_be_pruned_stays() -> None:
+def test_objects_with_prune_false_are_kept() -> None:
     plan = kept(0)
 
     assert add_prunes(plan, SHOP, gone(0, 1, handling=NEVER)) is plan
 
 
-def test_what_may_not_be_pruned_still_counts_where_waves_are_turned_round() -> None:
+def test_objects_with_prune_false_count_for_the_reverse_order() -> None:
     going = [*gone(1, handling=NEVER), *gone(3, 4)]
 
     assert pruned(NOTHING, *going) == {"shop/sync/1": [["-p4a"]], "shop/sync/3": [["-p3a"]]}
@@ -161,7 +161,7 @@ def test_nothing_to_prune_leaves_the_plan_as_it_is() -> None:
     assert add_prunes(plan, SHOP, []) is plan
 
 
-def test_the_digest_covers_what_git_says_and_that_of_the_step_what_is_done() -> None:
+def test_the_plan_digest_covers_git_and_the_step_digest_the_actions() -> None:
     plan = kept(0, 1)
 
     with_prunes = add_prunes(plan, SHOP, gone(0))
@@ -171,7 +171,7 @@ def test_the_digest_covers_what_git_says_and_that_of_the_step_what_is_done() -> 
     assert with_prunes.steps[1] == plan.steps[1]
 
 
-def test_the_chain_goes_through_steps_that_only_prune() -> None:
+def test_steps_that_only_prune_are_part_of_the_chain() -> None:
     plan = add_prunes(kept(0, 2), SHOP, gone(1, 3))
 
     assert links_of(plan) == {
@@ -182,7 +182,7 @@ def test_the_chain_goes_through_steps_that_only_prune() -> None:
     assert [step.is_last for step in plan.steps] == [False, False, False, True]
 
 
-def test_hooks_come_after_objects_with_prune_last() -> None:
+def test_hooks_run_after_objects_with_prune_last() -> None:
     plan = plan_of(a_thing("Pod", "a"), a_hook("Pod", "post", Phase.POST_SYNC))
 
     with_prunes = add_prunes(plan, SHOP, gone(0, handling=LAST))
@@ -201,7 +201,7 @@ def test_a_step_that_rescues_stays_outside_the_chain() -> None:
     assert links_of(with_prunes) == {("shop/sync/0", "shop/sync/1", "wave")}
 
 
-def test_who_waits_for_a_unit_waits_for_what_it_prunes() -> None:
+def test_dependents_of_a_unit_wait_for_its_pruning() -> None:
     plan = plan_of(
         a_unit_of(a_thing("Pod", "a"), name="db"),
         a_unit_of(a_thing("Pod", "b"), name="shop", after=("db",)),
@@ -245,7 +245,7 @@ def test_a_unit_in_a_cluster_prunes_there() -> None:
     assert (step.id, step.cluster) == ("prod/shop/sync/0", "prod")
 
 
-def test_in_stages_deletions_come_after_everything_last_kinds_first() -> None:
+def test_in_stages_deletions_are_last_in_reverse_kind_order() -> None:
     plan = plan_of(
         a_unit_of(a_thing("Namespace", "n"), a_thing("ConfigMap", "c"), policy=STAGED_POLICY)
     )
@@ -265,7 +265,7 @@ def test_in_stages_deletions_come_after_everything_last_kinds_first() -> None:
     assert links_of(with_prunes) == {("shop/definitions", "shop/rest", "stage")}
 
 
-def test_in_stages_waves_and_definitions_are_nothing_special() -> None:
+def test_in_stages_waves_and_crds_have_no_special_order() -> None:
     plan = plan_of(a_unit_of(a_thing("ConfigMap", "c"), policy=STAGED_POLICY))
     going = [stale("v1 Pod", "a", wave=3), stale(CRD, "gadgets.dev"), *gone(7, handling=NEVER)]
 

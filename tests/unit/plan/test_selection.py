@@ -29,7 +29,7 @@ def selected(*selectors: str) -> list[str]:
     return [f"{item.ref.kind.group}:{item.ref}" for item in items]
 
 
-def test_one_object_is_chosen_by_group_kind_and_name() -> None:
+def test_an_object_is_selected_by_group_kind_and_name() -> None:
     assert selected("apps:Deployment:x") == ["apps:Deployment default/x"]
 
 
@@ -45,7 +45,7 @@ def test_a_group_that_is_empty_is_the_core_group() -> None:
     assert selected("serving.dev:Service:x") == ["serving.dev:Service default/x"]
 
 
-def test_a_star_stands_for_anything() -> None:
+def test_a_star_matches_anything() -> None:
     assert selected("*:Service:*") == [
         ":Service default/x",
         ":Service other/x",
@@ -67,7 +67,7 @@ def test_an_exclamation_mark_leaves_out() -> None:
     ]
 
 
-def test_what_is_chosen_and_left_out_is_left_out() -> None:
+def test_an_exclusion_takes_precedence_over_a_selection() -> None:
     assert selected("apps:Deployment:*", "!apps:Deployment:x") == ["apps:Deployment default/y"]
 
 
@@ -100,7 +100,7 @@ def test_a_name_that_fits_nothing_is_refused(selector: str) -> None:
 
 
 @pytest.mark.parametrize("selector", ["", "x", "Service:x", ":Service:", "::x", ":Service:other/"])
-def test_what_names_no_object_is_refused(selector: str) -> None:
+def test_an_invalid_selector_is_rejected(selector: str) -> None:
     with pytest.raises(UsageError) as raised:
         select_objects(a_shop(), [selector])
 

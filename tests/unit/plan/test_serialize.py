@@ -96,7 +96,7 @@ def test_no_digest_of_a_secret_alone_is_in_the_document() -> None:
     assert item.digest.encode() not in to_json(plan, KEY)
 
 
-def test_equal_secrets_have_other_seals_in_other_plans() -> None:
+def test_equal_secrets_have_different_digests_in_different_plans() -> None:
     item, other = plan_of(SECRET), plan_of(SECRET, a_thing("ConfigMap", "a"))
 
     seals = {_seal_of(plan) for plan in (item, other)}
@@ -138,7 +138,7 @@ def test_hidden_fields_of_any_kind_are_read_back() -> None:
     assert read_back(plan) == plan
 
 
-def test_without_a_key_a_plan_with_secrets_can_be_looked_at_and_not_run() -> None:
+def test_without_a_key_a_plan_with_secrets_can_be_read_and_not_run() -> None:
     plan = plan_of(SECRET)
     text = to_json(plan, None)
 
@@ -220,7 +220,7 @@ def test_a_plan_that_was_changed_is_refused(path: str, value: object) -> None:
     ],
     ids=lambda text: str(text[:40]),
 )
-def test_what_is_not_a_plan_is_refused_with_a_short_message(text: bytes) -> None:
+def test_an_invalid_plan_is_rejected_with_a_short_message(text: bytes) -> None:
     error = refusal(text)
 
     assert error.code == "plan.document"
@@ -239,7 +239,7 @@ def test_a_plan_of_another_version_need_not_have_our_form() -> None:
     assert refusal(text).code == "plan.version"
 
 
-def test_what_lives_is_no_part_of_a_saved_plan() -> None:
+def test_live_objects_are_not_part_of_a_saved_plan() -> None:
     plan = plan_of(a_thing("ConfigMap", "a"))
     completed = add_prunes(plan, SHOP, [stale("Pod", "old")])
 

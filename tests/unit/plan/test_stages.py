@@ -42,7 +42,7 @@ def test_each_kind_has_its_stage(kind: str, stage: str) -> None:
     assert group.stage == stage
 
 
-def test_stages_come_one_after_another_and_empty_ones_are_left_out() -> None:
+def test_stages_run_in_order_and_empty_ones_are_skipped() -> None:
     things = (a_thing("Pod", "pod"), a_thing("Namespace", "space"))
 
     plan = plan_of(a_unit_of(*things, policy=STAGED_POLICY))
@@ -77,7 +77,7 @@ def test_kinds_are_in_the_order_that_flux_gives_them() -> None:
     ]
 
 
-def test_definitions_come_before_namespaces_and_those_before_roles() -> None:
+def test_crds_precede_namespaces_and_namespaces_precede_roles() -> None:
     assert FIRST_KINDS[:3] == ["CustomResourceDefinition", "Namespace", "ClusterRole"]
 
 

@@ -52,7 +52,7 @@ def pods(names: str, wave: int = 0) -> list[Manifest]:
     return [a_thing("Pod", name, wave=wave) for name in names]
 
 
-def test_objects_without_waits_stay_and_the_others_come_in_parts() -> None:
+def test_objects_with_dependencies_are_moved_to_later_parts() -> None:
     plan = planned(*pods("abcd"), pairs="a>c c>d")
 
     assert results_by_name(plan) == {
@@ -66,7 +66,7 @@ def test_objects_without_waits_stay_and_the_others_come_in_parts() -> None:
     }
 
 
-def test_an_object_comes_after_the_last_of_those_it_waits_for() -> None:
+def test_an_object_follows_the_last_of_its_dependencies() -> None:
     plan = planned(*pods("abcd"), pairs="a>b b>d a>d c>d")
 
     assert [[item.ref.name for item in step_items(step)] for step in plan.steps] == [
@@ -76,7 +76,7 @@ def test_an_object_comes_after_the_last_of_those_it_waits_for() -> None:
     ]
 
 
-def test_the_parts_of_a_wave_stand_between_the_waves_around_it() -> None:
+def test_parts_of_a_wave_are_between_the_adjacent_waves() -> None:
     plan = planned(*pods("z", -1), *pods("ab"), *pods("y", 1), pairs="a>b")
 
     assert [step.id for step in plan.steps] == [
@@ -124,7 +124,7 @@ def test_each_part_has_a_digest_of_its_own() -> None:
     assert len({step.digest for step in (*whole.steps, *parted.steps)}) == 3
 
 
-def test_a_hook_may_come_after_an_object_of_its_wave() -> None:
+def test_a_hook_can_follow_an_object_of_its_wave() -> None:
     plan = planned(*pods("a"), a_hook("Pod", "h", Phase.SYNC), pairs="a>h")
 
     assert results_by_name(plan) == {"shop/sync/0": [["a"]], "shop/sync/0.2": [["h"]]}
@@ -138,7 +138,7 @@ def test_objects_that_wait_for_each_other_are_named(wording: RecordedWording) ->
     wording(raised.value.problem)
 
 
-def test_an_object_that_waits_for_one_of_a_later_wave_is_refused(wording: RecordedWording) -> None:
+def test_an_object_that_waits_for_a_later_wave_is_rejected(wording: RecordedWording) -> None:
     with pytest.raises(PlanError) as raised:
         planned(*pods("a"), *pods("b", 1), pairs="b>a")
 
@@ -146,7 +146,7 @@ def test_an_object_that_waits_for_one_of_a_later_wave_is_refused(wording: Record
     wording(raised.value.problem)
 
 
-def test_what_waits_for_a_foreign_object_waits_alone() -> None:
+def test_only_the_dependent_waits_for_an_external_object() -> None:
     plan = planned(*pods("abc"), pairs="", held="b")
 
     assert results_by_name(plan) == {
@@ -156,13 +156,13 @@ def test_what_waits_for_a_foreign_object_waits_alone() -> None:
     }
 
 
-def test_where_all_of_a_step_wait_for_foreign_objects_it_is_not_parted() -> None:
+def test_a_step_whose_objects_all_wait_for_external_objects_is_not_split() -> None:
     plan = planned(*pods("ab"), pairs="", held="ab")
 
     assert results_by_name(plan) == {"shop/sync/0/awaits": [["key"]], "shop/sync/0": [["a", "b"]]}
 
 
-def test_an_object_after_one_that_waits_for_a_foreign_object_comes_later() -> None:
+def test_an_object_after_one_with_an_external_dependency_is_in_a_later_part() -> None:
     plan = planned(*pods("ab"), pairs="a>b", held="a")
 
     assert results_by_name(plan) == {

@@ -33,7 +33,7 @@ def test_a_service_is_written_before_a_pod_in_one_step() -> None:
     assert order_of(a_thing("Pod", "a"), a_thing("Service", "b")) == [("sync", 0, [["b"], ["a"]])]
 
 
-def test_phase_comes_first_then_wave_then_kind_then_name() -> None:
+def test_objects_are_ordered_by_phase_wave_kind_and_name() -> None:
     things = (
         a_hook("Pod", "fail", Phase.SYNC_FAIL),
         a_hook("Pod", "post", Phase.POST_SYNC),
@@ -60,7 +60,7 @@ def test_phase_comes_first_then_wave_then_kind_then_name() -> None:
     ]
 
 
-def test_a_namespace_comes_before_an_unknown_kind() -> None:
+def test_a_namespace_precedes_an_unknown_kind() -> None:
     order = order_of(a_thing("dev/v1 Gadget", "a"), a_thing("Namespace", "b"))
 
     assert order == [("sync", 0, [["b"], ["a"]])]
@@ -73,7 +73,7 @@ def test_kinds_have_the_ranks_that_argo_cd_gives_them() -> None:
     )
 
 
-def test_a_rank_goes_by_the_name_of_a_kind_whatever_its_group() -> None:
+def test_the_rank_of_a_kind_does_not_depend_on_its_group() -> None:
     order = order_of(a_thing("Service", "a"), a_thing("dev/v1 Secret", "b"))
 
     assert order == [("sync", 0, [["b"], ["a"]])]
@@ -95,7 +95,7 @@ def test_kinds_without_a_rank_are_ordered_by_the_names_of_their_objects_alone() 
     assert order_of(*things) == [("sync", 0, [["a"], ["b"], ["c"]])]
 
 
-def test_namespaces_do_not_matter_for_the_order() -> None:
+def test_the_namespace_does_not_affect_the_order() -> None:
     thing, other = (
         a_thing("ConfigMap", "b", namespace="a"),
         a_thing("ConfigMap", "a", namespace="b"),
@@ -104,7 +104,7 @@ def test_namespaces_do_not_matter_for_the_order() -> None:
     assert order_of(thing, other) == [("sync", 0, [["a", "b"]])]
 
 
-def test_namespaces_go_before_the_first_object_in_them_and_take_over_its_place() -> None:
+def test_a_namespace_moves_before_its_first_object() -> None:
     first = msgspec.structs.replace(
         a_thing("batch/v1 Job", "job1", phase=Phase.PRE_SYNC, namespace="ns1"), hook_policies=()
     )
@@ -119,7 +119,7 @@ def test_namespaces_go_before_the_first_object_in_them_and_take_over_its_place()
     assert order_of(*things) == [("presync", 0, [["ns1"], ["job1"], ["ns2"], ["job2"]])]
 
 
-def test_a_namespace_that_comes_early_enough_stays_where_it_is() -> None:
+def test_an_early_namespace_is_not_moved() -> None:
     things = (a_thing("Namespace", "ns", wave=-3), a_thing("Pod", "a", namespace="ns"))
 
     assert order_of(*things) == [("sync", -3, [["ns"]]), ("sync", 0, [["a"]])]
@@ -147,7 +147,7 @@ def test_a_kind_called_namespace_in_another_group_holds_nothing() -> None:
     assert order_of(*things) == [("sync", 0, [["a"]]), ("sync", 1, [["ns"]])]
 
 
-def test_a_definition_goes_before_the_first_object_of_its_kind_into_its_phase() -> None:
+def test_a_crd_moves_before_the_first_object_of_its_kind() -> None:
     gadget = a_thing("dev/v1 Gadget", "gadget", phase=Phase.PRE_SYNC)
 
     order = order_of(gadget, a_definition("gadgets.dev", "dev", "Gadget", wave=3))
@@ -161,7 +161,7 @@ def test_a_definition_does_not_move_for_the_same_kind_in_another_group() -> None
     assert order == [("sync", 0, [["a"]]), ("sync", 3, [["x"]])]
 
 
-def test_a_definition_in_the_same_wave_comes_before_its_kind_by_rank() -> None:
+def test_a_crd_of_the_same_wave_precedes_its_kind_by_rank() -> None:
     order = order_of(a_thing("dev/v1 Gadget", "a"), a_definition("x", "dev", "Gadget"))
 
     assert order == [("sync", 0, [["x"], ["a"]])]

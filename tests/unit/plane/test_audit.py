@@ -14,7 +14,7 @@ ENTRY = (
 )
 
 
-def test_an_entry_says_who_did_what_to_which_object(tmp_path: Path) -> None:
+def test_an_audit_entry_has_user_verb_and_object(tmp_path: Path) -> None:
     log = tmp_path / "audit.log"
     log.write_bytes(ENTRY)
 

@@ -56,7 +56,7 @@ def test_an_existing_binary_is_not_built_again_and_nothing_is_printed(tmp_path: 
     assert (tmp_path / "builds").read_text() == "built\n"
 
 
-def test_two_who_build_at_once_build_once(tmp_path: Path) -> None:
+def test_concurrent_builds_build_once(tmp_path: Path) -> None:
     path = a_fake_go(tmp_path)
 
     with ThreadPoolExecutor(2) as pool:
@@ -90,7 +90,7 @@ esac
     assert {child.name for child in log.parent.iterdir()} == {"build.lock", "build.log"}
 
 
-def test_what_a_killed_build_left_behind_is_removed(tmp_path: Path) -> None:
+def test_files_of_a_killed_build_are_removed(tmp_path: Path) -> None:
     path = a_fake_go(tmp_path)
     left = tmp_path / "kept" / ".building-abc"
     left.mkdir(parents=True)

@@ -34,7 +34,7 @@ def a_root(directory: Path) -> Path:
     return root
 
 
-def test_a_part_that_dies_is_named_with_its_last_words_and_its_log(tmp_path: Path) -> None:
+def test_a_program_that_exits_is_reported_with_its_last_lines_and_its_log(tmp_path: Path) -> None:
     root = a_root(tmp_path)
     binaries = programs(tmp_path / "bin", script='echo "$1 wants more memory"; exit 3')
 
@@ -49,7 +49,7 @@ def test_a_part_that_dies_is_named_with_its_last_words_and_its_log(tmp_path: Pat
     assert kept.read_text() == "etcd wants more memory\n"
 
 
-def test_a_start_that_goes_wrong_leaves_no_data(tmp_path: Path) -> None:
+def test_a_failed_start_leaves_no_data(tmp_path: Path) -> None:
     root = a_root(tmp_path)
     binaries = programs(tmp_path / "bin", script="exit 3")
 
@@ -59,7 +59,7 @@ def test_a_start_that_goes_wrong_leaves_no_data(tmp_path: Path) -> None:
     assert [path.name for path in root.iterdir()] == ["failed-etcd.log"]
 
 
-def test_a_taken_port_is_answered_with_other_ports(tmp_path: Path) -> None:
+def test_a_used_port_is_replaced_by_another_one(tmp_path: Path) -> None:
     picked: list[Ports] = []
     binaries = programs(tmp_path / "bin", script="echo listen: address already in use; exit 1")
 

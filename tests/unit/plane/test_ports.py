@@ -8,7 +8,7 @@ from pathlib import Path
 from plane.ports import LOWEST, pick_ports
 
 
-def test_ports_differ_and_lie_below_those_of_outgoing_connections() -> None:
+def test_ports_differ_and_are_below_the_ephemeral_range() -> None:
     first_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
 
     ports = astuple(pick_ports())

@@ -38,7 +38,7 @@ def by_name(documents: list[Mapping[str, Json]]) -> dict[str, Json]:
         ("pod-complete", ["fail", "hang"], "run-for"),
     ],
 )
-def test_kwoks_own_stage_stands_back_for_outcomes_a_test_asks_for(
+def test_the_stage_of_kwok_is_disabled_for_requested_outcomes(
     name: str, outcomes: list[str], delay: str
 ) -> None:
     documents = kwok_documents([a_stage(name)])

@@ -27,7 +27,7 @@ def an_installed_wheel(directory: Path) -> Path:
 
 
 @pytest.mark.parametrize("version", ["1.26.0", "1.26.8", "1.27.0", "2.0.0"])
-def test_go_on_path_is_taken_when_it_is_new_enough(tmp_path: Path, version: str) -> None:
+def test_go_on_path_is_used_if_it_is_new_enough(tmp_path: Path, version: str) -> None:
     text: list[str] = []
     path = a_go_on_path(tmp_path / "bin", script=f"echo go version go{version} linux/amd64")
 
@@ -38,7 +38,7 @@ def test_go_on_path_is_taken_when_it_is_new_enough(tmp_path: Path, version: str)
 
 
 @pytest.mark.parametrize("script", ["echo go version go1.9.7 linux/amd64", "exit 1", "echo hello"])
-def test_the_wheel_is_taken_when_go_on_path_is_old_or_broken(tmp_path: Path, script: str) -> None:
+def test_the_wheel_is_used_if_go_on_path_is_old_or_broken(tmp_path: Path, script: str) -> None:
     text: list[str] = []
     wheel = an_installed_wheel(tmp_path)
     path = a_go_on_path(tmp_path / "bin", script=script)
@@ -49,7 +49,7 @@ def test_the_wheel_is_taken_when_go_on_path_is_old_or_broken(tmp_path: Path, scr
     assert "1.26.0 is needed" in text[0]
 
 
-def test_the_wheel_is_taken_when_there_is_no_go(tmp_path: Path) -> None:
+def test_the_wheel_is_used_without_go(tmp_path: Path) -> None:
     text: list[str] = []
     wheel = an_installed_wheel(tmp_path)
 
@@ -59,7 +59,7 @@ def test_the_wheel_is_taken_when_there_is_no_go(tmp_path: Path) -> None:
     assert text == [f"no go on PATH: taking the wheel {GO_WHEEL}"]
 
 
-def test_the_local_toolchain_is_asked_and_not_one_it_would_download(tmp_path: Path) -> None:
+def test_the_local_toolchain_is_used_without_a_download(tmp_path: Path) -> None:
     path = a_go_on_path(
         tmp_path / "bin",
         script='[ "$GOTOOLCHAIN" = local ] && echo go version go1.26.8 linux/amd64',

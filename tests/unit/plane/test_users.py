@@ -22,7 +22,7 @@ def test_tokens_do_not_print() -> None:
     assert not any(token.reveal() in repr(tokens) for token in tokens.values())
 
 
-def test_the_guest_is_in_no_group_and_others_may_do_everything() -> None:
+def test_the_guest_is_in_no_group_and_other_users_are_admins() -> None:
     tokens = make_tokens()
 
     rows = [line.split(",") for line in token_file(tokens).splitlines()]
@@ -32,7 +32,7 @@ def test_the_guest_is_in_no_group_and_others_may_do_everything() -> None:
     assert set(map(tuple, groups.values())) == {("system:masters",)}
 
 
-def test_a_kubeconfig_says_where_who_and_how() -> None:
+def test_a_kubeconfig_has_cluster_user_and_credentials() -> None:
     text = kubeconfig_text(
         "eve",
         server="https://127.0.0.1:6443",

@@ -57,7 +57,7 @@ async def test_a_hook_that_failed_runs_again_with_the_next_rollout(shop: Path) -
     assert [(item[-1].reason, ran(item)) for item in tries] == [("failed", ["check"])] * 2
 
 
-async def test_what_is_run_for_a_failure_runs_for_the_next_one_too(shop: Path) -> None:
+async def test_syncfail_hooks_run_again_for_the_next_failure(shop: Path) -> None:
     world = a_cluster(shop.parent, NO_SETTINGS % 100)
     chosen = a_directory(shop, a_setting("one"), a_hook("sorry", "SyncFail"))
 

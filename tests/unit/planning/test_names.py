@@ -33,7 +33,7 @@ def a_unit(root: Path, app: str, policy: Policy = PRUNES, name: str = "") -> Uni
     return unit_for_path(str(root / app / "overlays" / "prod"), policy, name=name)
 
 
-async def test_overlays_of_one_name_leave_each_other_alone(tmp_path: Path) -> None:
+async def test_overlays_with_the_same_name_do_not_affect_each_other(tmp_path: Path) -> None:
     root, world = a_repository(tmp_path), build_sandbox(SimulationConfig())
 
     for app in ("web", "api", "web"):

@@ -88,7 +88,7 @@ async def remembered(world: World, chosen: Unit) -> list[str]:
     return sorted(ref.name for ref in (await remembered_of(world, chosen)).journal.entries)
 
 
-async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_path: Path) -> None:
+async def test_an_object_that_requires_confirmation_is_kept_without_writes(tmp_path: Path) -> None:
     asking = a_setting("precious", sync_options="Prune=confirm")
     world = await synced_world(tmp_path, asking, a_hook("check", "PreSync"))
     assert isinstance(world, Sandbox)
@@ -114,7 +114,7 @@ async def test_an_object_that_needs_a_confirmation_is_pruned_only_with_it(tmp_pa
     assert await names(world, SETTINGS) == ["stays"]
 
 
-async def test_what_is_left_alone_keeps_nothing_else_of_its_wave(tmp_path: Path) -> None:
+async def test_a_kept_object_does_not_keep_others_of_its_wave(tmp_path: Path) -> None:
     asking = a_setting("precious", sync_options="Prune=confirm")
     world = await synced_world(tmp_path, asking, a_setting("old"))
     (tmp_path / "1.yaml").write_text(a_setting("new"))
@@ -126,7 +126,7 @@ async def test_what_is_left_alone_keeps_nothing_else_of_its_wave(tmp_path: Path)
 
 
 @pytest.mark.parametrize("how", ["foreground", "background"])
-async def test_what_a_pruned_object_owns_goes_with_it(tmp_path: Path, how: str) -> None:
+async def test_dependents_of_a_pruned_object_are_deleted(tmp_path: Path, how: str) -> None:
     options = (f"PrunePropagationPolicy={how}",)
     world = await synced_world(tmp_path, WEB, options=options)
 
@@ -136,7 +136,7 @@ async def test_what_a_pruned_object_owns_goes_with_it(tmp_path: Path, how: str) 
     assert (await names(world, POD) == []) is (how == "foreground"), "it may still be ending"
 
 
-async def test_what_an_orphaning_unit_prunes_leaves_what_it_owns(tmp_path: Path) -> None:
+async def test_orphan_propagation_keeps_dependents_of_a_pruned_object(tmp_path: Path) -> None:
     options = ("PrunePropagationPolicy=orphan",)
     world = await synced_world(tmp_path, WEB, options=options)
 
@@ -147,7 +147,9 @@ async def test_what_an_orphaning_unit_prunes_leaves_what_it_owns(tmp_path: Path)
 
 
 @pytest.mark.parametrize("semantics", [TIDEGATE, ARGOCD], ids=lambda rules: rules.name)
-async def test_what_was_pruned_is_forgotten(tmp_path: Path, semantics: Semantics) -> None:
+async def test_a_pruned_object_is_removed_from_the_journal(
+    tmp_path: Path, semantics: Semantics
+) -> None:
     world = await synced_world(tmp_path, a_setting("old"))
     chosen = a_directory(tmp_path)
 
@@ -172,7 +174,7 @@ async def test_an_object_deleted_by_another_client_leaves_the_record_with_the_ne
     assert await remembered(world, chosen) == ["stays"]
 
 
-async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
+async def test_an_object_of_a_removed_version_is_pruned_in_another_version(
     tmp_path: Path,
 ) -> None:
     world = build_sandbox(SimulationConfig())

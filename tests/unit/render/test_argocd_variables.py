@@ -42,5 +42,5 @@ def test_a_build_has_the_variables_of_argo() -> None:
         ("plain", "plain"),
     ],
 )
-def test_variables_are_expanded_as_go_expands_them(text: str, expanded: str) -> None:
+def test_variables_are_expanded_like_go(text: str, expanded: str) -> None:
     assert expand(text, VARIABLES) == expanded

@@ -316,7 +316,7 @@ def test_a_fetched_chart_counts_by_its_content(tmp_path: Path) -> None:
     assert release_key(with_first) != release_key(release)
 
 
-def test_all_files_that_a_pattern_matches_count(tmp_path: Path) -> None:
+def test_all_files_of_a_pattern_are_inputs(tmp_path: Path) -> None:
     release = msgspec.structs.replace(
         a_release(tmp_path), layers=(ValuesFile("../envs/*.yaml"), InlineValues())
     )

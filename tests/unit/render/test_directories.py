@@ -40,7 +40,7 @@ def refused(directory: Directory) -> TidegateError:
     return caught.value
 
 
-def test_manifests_come_file_by_file_with_their_lines(tmp_path: Path) -> None:
+def test_manifests_are_read_file_by_file_with_their_lines(tmp_path: Path) -> None:
     put(tmp_path, b_yaml=SETTINGS % "b", a_yml=SETTINGS % "a1" + "---\n" + SETTINGS % "a2")
 
     documents = read_directory(Directory(root=tmp_path))
@@ -63,7 +63,7 @@ def test_subdirectories_count_only_with_recurse(tmp_path: Path) -> None:
     assert names(deep) == ["a", "b", "z"]
 
 
-def test_files_with_other_endings_do_not_count_unless_all_do(tmp_path: Path) -> None:
+def test_files_with_other_extensions_are_ignored(tmp_path: Path) -> None:
     put(tmp_path, a_yaml=SETTINGS % "a", b_txt=SETTINGS % "b")
 
     assert names(read_directory(Directory(root=tmp_path))) == ["a"]
@@ -86,7 +86,7 @@ def test_yaml_that_is_no_manifest_is_ignored(tmp_path: Path) -> None:
     assert names(read_directory(Directory(root=tmp_path))) == ["a"]
 
 
-def test_broken_yaml_that_looks_like_a_manifest_is_refused(tmp_path: Path) -> None:
+def test_invalid_yaml_that_resembles_a_manifest_is_rejected(tmp_path: Path) -> None:
     put(tmp_path, a_yaml=SETTINGS % "a" + "data: [")
 
     assert refused(Directory(root=tmp_path)).code.startswith("documents.")
@@ -154,7 +154,7 @@ def test_a_link_out_of_the_tree_is_refused(tmp_path: Path) -> None:
     assert (error.code, str(error.location)) == ("render.directory.outside", "b.yaml")
 
 
-def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+def test_link_cycles_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").symlink_to("b.yaml")
     (tmp_path / "b.yaml").symlink_to("a.yaml")
 
@@ -183,7 +183,7 @@ def test_a_directory_must_be_there_and_inside_the_tree(
     assert refused(Directory(root=tmp_path, path=path)).code == code
 
 
-def test_all_manifests_together_may_not_be_too_large(tmp_path: Path) -> None:
+def test_the_total_size_of_manifests_is_limited(tmp_path: Path) -> None:
     put(tmp_path, a_yaml=SETTINGS % "a", b_yaml=SETTINGS % "b")
 
     error = refused(Directory(root=tmp_path, size_limit=len(SETTINGS % "a") + 1))

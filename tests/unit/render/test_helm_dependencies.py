@@ -59,7 +59,7 @@ async def test_a_declared_dependency_that_is_absent_is_an_error(workers: Workers
     assert "`db`" in error.problem
 
 
-async def test_a_local_dependency_is_found_beside_the_chart(workers: Workers) -> None:
+async def test_a_local_dependency_is_found_next_to_the_chart(workers: Workers) -> None:
     documents = await render(a_release("neighbour"), workers)
 
     assert names_of(documents) == ["ConfigMap shop-queue", "ConfigMap shop"]

@@ -141,7 +141,9 @@ async def test_fetched_charts_are_rendered_with_the_chart(workers: Workers, tmp_
     assert not (chart / "charts").exists(), "the source stays as it is"
 
 
-async def test_fetched_and_local_dependencies_go_together(workers: Workers, tmp_path: Path) -> None:
+async def test_fetched_and_local_dependencies_can_be_combined(
+    workers: Workers, tmp_path: Path
+) -> None:
     local = "- {name: near, version: 0.1.0, repository: 'file://../near'}\n"
     template = "kind: ConfigMap\nmetadata: {name: near}\ndata: {a: b}\n"
     write_chart(tmp_path / "near", template=template)

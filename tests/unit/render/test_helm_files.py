@@ -55,7 +55,7 @@ def test_a_link_inside_the_source_is_followed(root: Path) -> None:
     assert read_text(path, display_path="values.yaml") == "a: 1"
 
 
-def test_links_in_a_circle_are_refused(root: Path) -> None:
+def test_link_cycles_are_rejected(root: Path) -> None:
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")
 

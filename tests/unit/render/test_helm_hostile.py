@@ -41,7 +41,7 @@ async def test_a_chart_that_takes_too_much_is_stopped_and_the_next_works(
         assert names_of(await render(a_release("queue"), workers)) == ["ConfigMap shop-queue"]
 
 
-async def test_a_chart_that_comes_to_too_much_text_is_refused(tmp_path: Path) -> None:
+async def test_a_chart_with_too_much_output_is_rejected(tmp_path: Path) -> None:
     write_chart(tmp_path / "web", template='a: {{ repeat 2000000 "x" }}')
 
     async with helm_workers(count=1, limits=TIGHT) as workers:

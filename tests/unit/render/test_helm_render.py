@@ -40,7 +40,7 @@ async def refused(release: ChartRequest, workers: Workers) -> RenderError:
     return caught.value
 
 
-async def test_crds_come_first_then_templates_by_their_paths(workers: Workers) -> None:
+async def test_crds_are_first_then_templates_by_path(workers: Workers) -> None:
     documents = await render(a_release("web"), workers)
 
     assert names_of(documents) == [

@@ -94,7 +94,9 @@ async def test_an_entry_means_the_same_as_in_argo_cd(
     assert paths(value_files, *entries) == expected
 
 
-async def test_files_of_a_directory_come_before_those_further_down(value_files: ValueFiles) -> None:
+async def test_files_of_a_directory_precede_those_of_subdirectories(
+    value_files: ValueFiles,
+) -> None:
     assert paths(value_files, "envs/**/[a-w]*.yaml") == [
         "/web/envs/dev.yaml",
         "/web/envs/prod.yaml",

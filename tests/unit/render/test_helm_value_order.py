@@ -66,7 +66,7 @@ def test_argo_sets_typed_then_strings_then_files_in_whatever_order_they_are_give
     assert values == {"a": "1", "b": "from a file"}
 
 
-def test_of_parameters_with_one_name_argo_takes_the_last(tmp_path: Path) -> None:
+def test_argo_cd_uses_the_last_of_parameters_with_the_same_name(tmp_path: Path) -> None:
     layers = argo_layers(parameters=[Parameter("a", "{1,2}"), Parameter("a", "x")])
 
     assert composed(layers, tmp_path) == {"a": "x"}
@@ -148,7 +148,7 @@ def test_a_path_with_a_leading_slash_starts_at_the_root_of_the_source(tmp_path: 
     assert values == {"a": "shared"}
 
 
-def test_a_values_file_may_lie_in_another_source(tmp_path: Path) -> None:
+def test_a_values_file_can_be_in_another_source(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "values.yaml").write_text("a: two\n")

@@ -103,7 +103,7 @@ async def test_variables_are_texts_or_code(workers: Workers, tmp_path: Path) -> 
     }
 
 
-async def test_imports_come_from_beside_the_file_then_the_last_library_then_the_directory(
+async def test_imports_are_searched_next_to_the_file_then_in_libraries_then_in_the_directory(
     workers: Workers, tmp_path: Path
 ) -> None:
     data = "(import 'lib/near.libsonnet') + (import 'both.libsonnet') + (import 'text.libsonnet')"
@@ -163,9 +163,7 @@ async def test_a_file_that_never_ends_is_ended(tmp_path: Path) -> None:
     assert (error.code, str(error.location)) == ("render.jsonnet.limit", "app/a.jsonnet")
 
 
-async def test_no_worker_is_needed_where_jsonnet_is_switched_off(
-    workers: Workers, tmp_path: Path
-) -> None:
+async def test_disabled_jsonnet_starts_no_worker(workers: Workers, tmp_path: Path) -> None:
     put(tmp_path, {"app/a.jsonnet": "error 'not looked at'", "app/b.yaml": PLAIN})
     directory = Directory(root=tmp_path, path="app", jsonnet=None)
 

@@ -62,7 +62,7 @@ async def refused(overlay: Overlay) -> RenderError:
     return caught.value
 
 
-async def test_each_object_has_the_file_and_line_it_comes_from(tmp_path: Path) -> None:
+async def test_each_object_has_its_file_and_line(tmp_path: Path) -> None:
     put(
         tmp_path,
         {
@@ -252,7 +252,7 @@ async def test_charts_need_helm_options(tmp_path: Path) -> None:
     assert (await refused(Overlay(root=tmp_path))).code == "render.kustomize.helm"
 
 
-async def test_charts_go_through_the_command_that_was_given(tmp_path: Path) -> None:
+async def test_charts_are_rendered_with_the_given_command(tmp_path: Path) -> None:
     tree = put(
         tmp_path / "tree",
         {
@@ -317,7 +317,7 @@ async def test_files_that_flux_decrypts_are_passed_to_the_decryption(tmp_path: P
     assert documents[1].body["data"] == {"A": "b3Blbg==", "key.json": "b3Blbg=="}
 
 
-async def test_nothing_is_written_into_the_tree_and_nothing_is_left_behind(tmp_path: Path) -> None:
+async def test_a_build_leaves_no_files(tmp_path: Path) -> None:
     put(tmp_path, {"a.yaml": SETTINGS})
     root = tmp_path / "where"
     tool = tmp_path / "tool"

@@ -93,7 +93,7 @@ def test_an_image_of_argo_replaces_the_entry_and_keeps_what_an_asterisk_matches(
     ]
 
 
-def test_replicas_of_argo_replace_those_of_the_same_name() -> None:
+def test_replicas_of_argo_cd_replace_those_with_the_same_name() -> None:
     body: JsonObject = {"replicas": [{"name": "web", "count": 1}, {"name": "db", "count": 1}]}
 
     result = changed(body, ArgoOverrides(replicas={"web": 3}))
@@ -150,7 +150,7 @@ def test_patterns_of_components_are_expanded_by_argo_alone() -> None:
     assert flux["components"] == ["parts/*"]
 
 
-def test_argo_gives_up_where_all_components_are_missing() -> None:
+def test_argo_cd_rejects_an_overlay_without_any_component() -> None:
     overrides = ArgoOverrides(components=("a",), ignore_missing_components=True)
 
     with pytest.raises(RenderError) as caught:
@@ -186,7 +186,7 @@ def test_flux_accepts_only_components_of_its_own_tree(path: str) -> None:
     assert caught.value.code == "render.kustomize.component"
 
 
-def test_flux_merges_images_and_lets_tag_and_digest_replace_each_other() -> None:
+def test_flux_merges_images_and_tag_and_digest_replace_each_other() -> None:
     body: JsonObject = {"images": [{"name": "web", "newName": "x", "newTag": "1.0"}]}
 
     renamed = changed(body, FluxOverrides(images=(ImageOverride(name="web", new_name="y"),)))

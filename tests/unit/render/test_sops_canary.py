@@ -109,7 +109,7 @@ def test_an_error_of_a_substitution_does_not_contain_the_value() -> None:
     assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_scratch_directory_is_ours_alone_and_gone_afterwards() -> None:
+def test_a_scratch_directory_is_private_and_removed() -> None:
     with scratch_directory() as path:
         (path / "deep").mkdir()
         (path / "deep" / "file").write_text(CANARY)
@@ -120,7 +120,7 @@ def test_a_scratch_directory_is_ours_alone_and_gone_afterwards() -> None:
     assert sys.platform != "linux" or path.parent == MEMORY
 
 
-def test_a_scratch_directory_is_gone_after_an_error_too() -> None:
+def test_a_scratch_directory_is_removed_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), scratch_directory():
         _ = 1 // 0
 

@@ -104,7 +104,7 @@ def key() -> AgeKey:
 
 
 @pytest.mark.parametrize("name", FILES)
-async def test_a_file_comes_back_as_sops_itself_would_write_it(
+async def test_a_decrypted_file_is_written_like_by_sops(
     name: str, key: AgeKey, tmp_path: Path
 ) -> None:
     types = ("--input-type", "json", "--output-type", "json") if "docker" in name else ()
@@ -285,7 +285,9 @@ async def test_a_wrong_key_names_the_file_and_its_recipients(key: AgeKey, tmp_pa
     assert str(caught.value.location) == "shop/a.yaml"
 
 
-async def test_no_key_names_the_recipients_and_how_to_give_one(key: AgeKey, tmp_path: Path) -> None:
+async def test_a_missing_key_is_reported_with_recipients_and_a_hint(
+    key: AgeKey, tmp_path: Path
+) -> None:
     encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", key)
 
     with pytest.raises(RenderError) as caught:

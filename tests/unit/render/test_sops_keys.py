@@ -25,7 +25,7 @@ def key_file(folder: Path, *keys: AgeKey) -> Path:
     return path
 
 
-def test_keys_come_from_the_environment_a_file_and_the_default_file(tmp_path: Path) -> None:
+def test_keys_are_read_from_the_environment_a_file_and_the_default_file(tmp_path: Path) -> None:
     first, second, third, fourth = (AgeKey.generate() for _ in range(4))
     key_file(tmp_path / ".config" / "sops" / "age", fourth)
     environ = {

@@ -87,7 +87,7 @@ def test_every_object_has_the_result_of_flux() -> None:
     assert wrong == []
 
 
-def test_types_are_resolved_again_whatever_quotes_the_file_had() -> None:
+def test_types_are_resolved_again_for_any_quotes() -> None:
     (document,) = read_documents('spec: {replicas: "${n}", image: "web:${tag}"}', "a.yaml")
 
     done = substitute(document, Variables({"n": "3", "tag": "1.10"}))

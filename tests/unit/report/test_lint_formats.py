@@ -61,7 +61,7 @@ CLEAN = LintReport(findings=(), coverage=ALL)
 
 
 @pytest.mark.parametrize("report", [REPORT, CLEAN], ids=["findings", "clean"])
-def test_sarif_is_what_its_schema_asks_for(report: LintReport) -> None:
+def test_sarif_is_valid_for_its_schema(report: LintReport) -> None:
     schema = cast("Schema", json.loads((DATA / "sarif-2.1.0.json").read_text()))
     document = sarif_document(report)
 
@@ -79,7 +79,7 @@ def test_the_schema_of_sarif_notices_what_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("report", [REPORT, CLEAN], ids=["findings", "clean"])
-def test_junit_is_what_its_schema_asks_for(report: LintReport) -> None:
+def test_junit_is_valid_for_its_schema(report: LintReport) -> None:
     root = fromstring("\n".join(junit_lines(report)))  # noqa: S314 - it is our own text
 
     assert [*xml_flaws(root, str(DATA / "junit-10.xsd"))] == []
@@ -88,7 +88,7 @@ def test_junit_is_what_its_schema_asks_for(report: LintReport) -> None:
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["properties"]["title"])
-def test_github_annotations_are_those_of_its_own_toolkit(
+def test_github_annotations_equal_those_of_its_toolkit(
     case: dict[str, dict[str, str | int] | str],
 ) -> None:
     properties = cast("dict[str, str | int]", case["properties"])

@@ -31,7 +31,7 @@ def test_values_of_a_secret_that_are_no_map_are_masked_as_a_whole() -> None:
     assert (shown["data"], shown["stringData"]) == (MASK, MASK)
 
 
-def test_what_kubectl_remembers_of_a_secret_is_masked() -> None:
+def test_the_last_applied_annotation_of_a_secret_is_masked() -> None:
     last = "kubectl.kubernetes.io/last-applied-configuration"
     body = a_secret(metadata={"name": "web", "annotations": {last: CANARY, "team": "shop"}})
 
@@ -39,7 +39,7 @@ def test_what_kubectl_remembers_of_a_secret_is_masked() -> None:
     assert "shop" in str(mask_secrets(body))
 
 
-def test_what_stood_encrypted_is_masked_in_any_kind() -> None:
+def test_decrypted_values_are_masked_in_any_kind() -> None:
     body: dict[str, Json] = {"apiVersion": "v1", "kind": "ConfigMap", "items": [{"key": CANARY}]}
 
     shown = mask_secrets(body, [("items", 0, "key"), ("items", 5, "key"), ("missing",)])
@@ -47,7 +47,7 @@ def test_what_stood_encrypted_is_masked_in_any_kind() -> None:
     assert CANARY not in str(shown)
 
 
-def test_other_objects_are_shown_as_they_are_and_nothing_is_changed_in_place() -> None:
+def test_other_objects_are_unchanged() -> None:
     body = a_secret(data={"a": CANARY})
     other: dict[str, Json] = {"apiVersion": "example.org/v1", "kind": "Config", "data": {"a": "x"}}
 
@@ -72,7 +72,7 @@ def test_other_objects_are_shown_as_they_are_and_nothing_is_changed_in_place() -
         {"apiVersion": "v1", "kind": "Secrets ", "stringData": {"a": CANARY}},
     ],
 )
-def test_a_malformed_secret_is_masked_as_well(body: dict[str, Json]) -> None:
+def test_a_malformed_secret_is_masked(body: dict[str, Json]) -> None:
     body["metadata"] = {"name": "login"}
 
     shown = mask_secrets(body)

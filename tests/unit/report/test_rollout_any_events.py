@@ -88,7 +88,7 @@ def test_a_picture_has_no_marks_that_move_a_cursor(
 
 
 @given(STORIES, PLANS)
-def test_lines_come_in_the_order_of_their_times(events: list[Event], plan: Plan) -> None:
+def test_lines_are_in_the_order_of_their_times(events: list[Event], plan: Plan) -> None:
     lines = RolloutLog(course_of([], plan))
     ordered = sorted(events, key=lambda event: event.at)
 

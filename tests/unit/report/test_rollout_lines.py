@@ -33,11 +33,11 @@ def lines_of(events: Iterable[Event], *steps: Step) -> list[str]:
     return [line for event in events for line in lines.add_event(event)]
 
 
-def test_what_a_step_applied_is_one_line(wording: RecordedWording) -> None:
+def test_applied_objects_of_a_step_are_one_line(wording: RecordedWording) -> None:
     wording(lines_of(applied(ONE, 2_040)))
 
 
-def test_deleted_objects_are_reported_when_they_are_gone(wording: RecordedWording) -> None:
+def test_deleted_objects_are_reported_after_their_deletion(wording: RecordedWording) -> None:
     events = [
         Event(Ms(0), EventType.STEP_CHECKING, ONE.id),
         Event(Ms(0), EventType.STEP_GATING, ONE.id),
@@ -141,7 +141,7 @@ def test_an_object_refused_during_the_rollout_is_reported_at_once(wording: Recor
     wording(lines_of([*applied(ONE, 0)[:2], refused]))
 
 
-def test_a_rollout_that_changes_nothing_says_so(wording: RecordedWording) -> None:
+def test_a_rollout_without_changes_is_reported(wording: RecordedWording) -> None:
     events = [*applied(ONE, 0, EventType.OBJECT_UNCHANGED), *passed(ONE, 20), ended(20)]
 
     wording(lines_of(events))
@@ -154,7 +154,7 @@ def test_a_step_has_its_unit_before_its_name_where_there_are_several() -> None:
     assert line.startswith("     0.0s  shop wave 1   ")
 
 
-def test_a_step_that_waits_for_nothing_in_particular_is_silent_and_time_goes_on() -> None:
+def test_a_step_without_a_reason_to_wait_prints_nothing() -> None:
     lines = RolloutLog(course_of(ONE))
     for event in applied(ONE, 0):
         lines.add_event(event)

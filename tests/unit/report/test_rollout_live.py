@@ -80,7 +80,9 @@ def test_an_object_is_waited_for_since_it_first_held_the_gate() -> None:
     assert row.endswith("8.0s")
 
 
-def test_only_so_many_objects_are_shown_and_the_others_counted(wording: RecordedWording) -> None:
+def test_a_limited_number_of_objects_is_shown_and_the_rest_counted(
+    wording: RecordedWording,
+) -> None:
     refs = [a_ref(f"web-{number}") for number in range(40)]
     step = a_step("wave 0", *refs)
     progress = read_result(course_of(step), *applied(step, 0))
@@ -114,7 +116,7 @@ def test_many_done_steps_fold_into_one_row_so_that_the_picture_fits(
     assert len(shown) == 8
 
 
-def test_units_that_passed_fold_into_one_row_each_where_room_is_scarce(
+def test_units_that_passed_are_one_row_each_in_a_small_terminal(
     wording: RecordedWording,
 ) -> None:
     units = [f"unit-{number}" for number in range(3)]
@@ -147,7 +149,7 @@ def test_a_retry_is_shown_with_its_delay_and_reason(wording: RecordedWording) ->
     wording(seen(progress, 2_000)[0])
 
 
-def test_a_failed_step_says_why() -> None:
+def test_a_failed_step_shows_its_reason() -> None:
     progress = read_result(
         course_of(ONE), *applied(ONE, 0), failed(ONE, 900, "Deployment default/web: bad")
     )
@@ -165,7 +167,7 @@ def test_skipped_rescue_steps_of_a_successful_rollout_are_not_shown() -> None:
     assert not any("SyncFail" in row for row in seen(progress, 10))
 
 
-def test_progress_never_goes_back() -> None:
+def test_progress_never_decreases() -> None:
     progress = course_of(ONE, TWO)
     events = [
         *applied(ONE, 0),

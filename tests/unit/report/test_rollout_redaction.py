@@ -9,14 +9,14 @@ from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import Ms
 
 
-def test_what_a_plan_puts_into_secrets_is_hidden() -> None:
+def test_values_of_secrets_of_a_plan_are_hidden() -> None:
     secret = make_object("v1 Secret", "db", stringData={"password": "hunter2-and-more"})
     discretion = Redactor.from_plan(make_plan_from(secret))
 
     assert discretion.redact("login with hunter2-and-more failed") == f"login with {MASK} failed"
 
 
-def test_what_stands_encoded_in_git_is_hidden_both_ways() -> None:
+def test_encoded_values_are_hidden_encoded_and_decoded() -> None:
     secret = make_object("v1 Secret", "db", data={"password": "aHVudGVyMi1hbmQtbW9yZQ=="})
     discretion = Redactor.from_plan(make_plan_from(secret))
 
@@ -39,7 +39,7 @@ def test_a_value_that_is_the_beginning_of_another_leaves_nothing_of_it() -> None
     assert discretion.redact("it is secret-and-more") == f"it is {MASK}"
 
 
-def test_what_objects_are_called_is_shown_though_it_holds_the_name_of_a_user() -> None:
+def test_object_names_are_shown_even_if_they_contain_a_user_name() -> None:
     secret = make_object("v1 Secret", "db", stringData={"user": "authentik"})
     job, web = (make_object("v1 ConfigMap", name) for name in ("authentik-migrate", "authentik"))
     discretion = Redactor.from_plan(make_plan_from(secret, job, web))

@@ -37,7 +37,7 @@ def test_a_long_sentence_loses_its_end() -> None:
 
 
 @given(some.text(), some.integers(0, 30))
-def test_what_is_cut_fits(text: str, width: int) -> None:
+def test_truncated_text_fits(text: str, width: int) -> None:
     assert text_width(truncate_middle(text, width)) <= width
     assert text_width(truncate(text, width)) <= width
 
@@ -47,7 +47,7 @@ def test_wide_letters_take_two_columns() -> None:
     assert truncate("データベース", 5) == "デー…"
 
 
-def test_what_stands_at_the_right_end_goes_before_what_stands_at_the_left() -> None:
+def test_right_aligned_text_takes_precedence_over_left_aligned() -> None:
     left = (Span("wave -2", Style.STRONG),)
 
     assert plain_text(justify(left, "88.0s", 14)) == "wave -2  88.0s"
@@ -62,7 +62,7 @@ def test_a_row_never_gets_too_wide(texts: list[str], right: str, width: int) -> 
     assert all(row_width(part) <= width for part in wrap_row(row, width))
 
 
-def test_what_follows_a_label_stands_under_its_text() -> None:
+def test_continued_lines_are_aligned_with_the_text_of_the_label() -> None:
     row = (Span("  why      "), Span("Service default/db has no ready endpoints"))
 
     assert [plain_text(part) for part in wrap_row(row, 36)] == [
@@ -71,7 +71,7 @@ def test_what_follows_a_label_stands_under_its_text() -> None:
     ]
 
 
-def test_what_follows_a_long_beginning_stands_a_little_way_in() -> None:
+def test_continued_lines_after_a_long_label_are_indented() -> None:
     row = (Span("x wave 0 failed"), Span(" after 19.0s: Job default/migrate gave up"))
 
     assert [plain_text(part) for part in wrap_row(row, 40)] == [
@@ -130,7 +130,7 @@ def test_units_are_named_as_shortly_as_they_can_be_distinguished() -> None:
     ("span", "expected"),
     [(0, "0.0s"), (3_249, "3.2s"), (42_900, "42s"), (102_000, "1m42s"), (7_500_000, "2h05m")],
 )
-def test_a_span_that_grows_is_shown_as_finely_as_it_matters(span: int, expected: str) -> None:
+def test_longer_durations_are_shown_less_precisely(span: int, expected: str) -> None:
     assert format_running(Ms(span)) == expected
 
 
@@ -138,7 +138,7 @@ def test_a_limit_is_shown_in_round_figures() -> None:
     assert [format_limit(span) for span in (90_000, 600_000, 600_040)] == ["1m30s", "10m", "10m"]
 
 
-def test_a_wait_message_loses_its_first_words() -> None:
+def test_a_wait_message_is_shortened() -> None:
     text = "Waiting for rollout to finish: 0 of 1 updated replicas are available..."
 
     assert shorten_wait_message(text) == "0 of 1 updated replicas are available"

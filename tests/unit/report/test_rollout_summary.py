@@ -128,7 +128,7 @@ def test_a_failure_shows_reason_log_events_applied_objects_skipped_steps_and_nex
     wording(text_of(explain_failure(a_failure(), [evidence], commands=AGAIN)))
 
 
-def test_pods_that_fail_alike_are_shown_once(wording: RecordedWording) -> None:
+def test_pods_with_the_same_failure_are_shown_once(wording: RecordedWording) -> None:
     container = ContainerFailure(name="app", reason="Error", exit_code=1)
     other = Ref(POD.kind, "default", "web-2")
     pods = tuple(PodFailure(ref=ref, containers=(container,)) for ref in (POD, other))

@@ -11,7 +11,7 @@ UNITS = tuple(UnitId("Application", "", "argocd", f"component-{number}") for num
 PHASE = PhaseRow(appset="ApplicationSet/argocd/all", step=1, phase="010", max_update=2, units=UNITS)
 
 
-def test_lines_are_cut_where_there_is_no_room() -> None:
+def test_long_lines_are_truncated_in_a_terminal() -> None:
     lines = list(waves_lines(WaveInventory(phases=(PHASE,)), max_width=40))
 
     assert lines[0] == "PHASE  STEP                   UNITS"
@@ -19,7 +19,7 @@ def test_lines_are_cut_where_there_is_no_room() -> None:
     assert lines[1].endswith("…")
 
 
-def test_in_a_pipe_they_are_whole() -> None:
+def test_lines_are_complete_in_a_pipe() -> None:
     (_, line) = waves_lines(WaveInventory(phases=(PHASE,)))
 
     assert line.endswith("component-8")

@@ -72,7 +72,7 @@ async def evidence_of(world: World, body: JsonObject, *hidden: str) -> Evidence:
     return result
 
 
-async def test_a_job_that_failed_has_its_pods_their_words_and_its_events() -> None:
+async def test_a_failed_job_has_its_pods_their_logs_and_its_events() -> None:
     job = a_job_that(DIALS)
     world = await world_with(DATABASE, job)
 
@@ -100,7 +100,7 @@ async def test_a_deployment_has_some_pods_of_its_replica_set() -> None:
     assert "missing" in container.message
 
 
-async def test_pods_that_are_gone_are_remembered_by_their_events() -> None:
+async def test_deleted_pods_are_known_from_their_events() -> None:
     job = a_job_that(NEEDS, activeDeadlineSeconds=60)
     world = await world_with(job)
 
@@ -112,7 +112,7 @@ async def test_pods_that_are_gone_are_remembered_by_their_events() -> None:
     assert messages[-1] == ("DeadlineExceeded", "Job was active longer than specified deadline")
 
 
-async def test_pods_of_others_are_no_evidence() -> None:
+async def test_pods_of_other_objects_are_no_evidence() -> None:
     deployment, job = a_deployment_that(NEEDS), a_job_that({})
     world = await world_with(deployment, job)
 
@@ -133,7 +133,7 @@ async def test_secrets_are_hidden_in_logs() -> None:
     assert "lookup db" not in line
 
 
-async def test_what_has_no_pods_has_none_to_show() -> None:
+async def test_an_object_without_pods_has_no_pods_in_its_evidence() -> None:
     settings = make_config_map("settings")
     world = await world_with(settings)
 
@@ -142,7 +142,7 @@ async def test_what_has_no_pods_has_none_to_show() -> None:
     assert evidence == Evidence(ref=ref_of(settings))
 
 
-async def test_what_is_not_there_has_nothing_to_show() -> None:
+async def test_a_missing_object_has_no_evidence() -> None:
     job = a_job_that({})
 
     evidence = await evidence_of(await world_with(), job)

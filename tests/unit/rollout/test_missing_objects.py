@@ -93,7 +93,7 @@ async def test_an_object_that_nothing_creates_has_no_producer() -> None:
     assert list_results(result) == [("Secret default/elsewhere", [])]
 
 
-async def test_what_is_there_or_may_be_missing_is_no_lack() -> None:
+async def test_existing_and_optional_objects_are_not_missing() -> None:
     settings = make_config_map("settings")
     job = a_job(reads("configMapRef", "settings"))
     careless = a_job(reads("secretRef", "anything", optional=True))
@@ -121,7 +121,7 @@ async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
     ]
 
 
-async def test_a_hook_that_is_gone_is_known_from_the_plan() -> None:
+async def test_a_deleted_hook_is_known_from_the_plan() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
     result = await read_result(make_plan_from(job, a_database()))
@@ -129,7 +129,7 @@ async def test_a_hook_that_is_gone_is_known_from_the_plan() -> None:
     assert [name for name, _ in list_results(result)] == ["Secret default/shop-login"]
 
 
-async def test_what_an_operator_needs_for_its_kind_is_a_lack_of_the_object() -> None:
+async def test_missing_dependencies_of_an_operator_count_for_its_objects() -> None:
     ref = Ref(DATABASE_KIND, "default", "shop-db")
 
     result = await read_result(make_plan_from(a_database()), ref)
@@ -137,7 +137,7 @@ async def test_what_an_operator_needs_for_its_kind_is_a_lack_of_the_object() -> 
     assert list_results(result) == [("DbInstance main", [])]
 
 
-async def test_a_maker_that_is_late_has_its_own_lacks() -> None:
+async def test_a_late_producer_has_its_own_missing_dependencies() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
     result = await read_result(make_plan_from(a_database(), job), there=[job])

@@ -41,20 +41,20 @@ def prepared(*findings: Finding, **faults: Fault) -> PreparedRollout:
 
 
 @given(BODIES, BODIES)
-def test_a_server_makes_one_of_the_other(before: JsonObject, after: JsonObject) -> None:
+def test_a_server_defaults_the_status(before: JsonObject, after: JsonObject) -> None:
     assert apply_merge_patch(before, merge_patch(before, after)) == after
 
 
 @given(BODIES)
-def test_what_is_so_already_is_not_written(body: JsonObject) -> None:
+def test_an_unchanged_status_is_not_written(body: JsonObject) -> None:
     assert merge_patch(body, body) == {}
 
 
-def test_the_error_of_a_unit_is_found_whatever_its_message_says() -> None:
+def test_the_error_of_a_unit_is_found_for_any_message() -> None:
     assert prepared(ERROR).fault_findings == {APPS: ERROR}
 
 
-def test_the_error_that_keeps_a_unit_from_starting_comes_first() -> None:
+def test_the_error_that_blocks_a_unit_is_first() -> None:
     cause = Finding(code="plan.cycle", severity=Severity.ERROR, message="they wait for each other")
 
     findings = prepared(ERROR, apps=Fault("x", cause), infra=Fault("y")).fault_findings
@@ -67,7 +67,7 @@ def test_an_error_that_a_status_does_not_report_is_left_out() -> None:
     assert prepared(structs.replace(ERROR, severity=Severity.WARNING)).fault_findings == {}
 
 
-def test_a_status_says_the_problem_without_the_unit_whatever_the_message_says() -> None:
+def test_a_status_has_the_problem_without_the_unit_for_any_message() -> None:
     fault = UnitFault.from_finding(APPS, ERROR)
 
     assert fault == UnitFault("source.path", "spec.path", "there is no such path")

@@ -125,7 +125,7 @@ class MissingKinds:
         yield from ()
 
 
-async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> None:
+async def test_controllers_ignore_kinds_that_they_do_not_declare() -> None:
     controllers = build_controllers(default_profile(), load_builtin_knowledge())
     missing_kinds = MissingKinds(controllers)
     observer = Controller("observer", idle, missing_kinds.concerns)

@@ -50,7 +50,7 @@ def revisions(stage: Stage) -> dict[str, int]:
         (3, 0, "25%", 3, 2),
     ],
 )
-async def test_a_rollout_keeps_to_its_limits_at_every_moment(
+async def test_a_rollout_respects_its_limits_at_any_time(
     replicas: int, surge: int | str, unavailable: int | str, most: int, least: int
 ) -> None:
     stage = await Stage(sample=alive_and_ready).open()
@@ -94,7 +94,7 @@ async def test_pods_that_are_never_ready_exceed_the_deadline_and_not_before_it()
     assert after == "False ProgressDeadlineExceeded"
 
 
-async def test_the_deadline_is_ten_minutes_where_none_is_given() -> None:
+async def test_the_default_deadline_is_ten_minutes() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(WEB, template=NEVER_READY))
 
@@ -163,7 +163,7 @@ async def test_no_more_old_replica_sets_are_kept_than_the_history_allows() -> No
     assert revisions(stage) == {"3": 0, "4": 0, "5": 1}
 
 
-async def test_recreate_has_no_new_pod_beside_an_old_one() -> None:
+async def test_recreate_has_no_new_pod_before_old_ones_are_gone() -> None:
     def images(view: ObjectReader) -> Json:
         pods = view.list_objects(POD, PLACE)
         return [*sorted({str(pod.labels["pod-template-hash"]) for pod in pods})]

@@ -125,7 +125,7 @@ async def test_a_deleted_pod_is_no_endpoint_any_more() -> None:
     assert readiness(await the_slice(cluster)) == {}
 
 
-async def test_a_named_port_is_looked_up_in_each_pod() -> None:
+async def test_a_named_port_is_resolved_in_each_pod() -> None:
     cluster = await a_cluster()
     await cluster.create(a_service(ports=[{"port": 80, "targetPort": "http"}]))
 
@@ -161,7 +161,7 @@ async def test_services_without_a_selector_or_of_an_external_name_have_no_slices
     assert await cluster.all_of(ENDPOINT_SLICE) == []
 
 
-async def test_the_labels_of_a_service_are_those_of_its_slices() -> None:
+async def test_endpoint_slices_have_the_labels_of_their_service() -> None:
     cluster = await a_cluster()
     service = await cluster.create(a_service())
     await cluster.client.patch(service, {"metadata": {"labels": {"team": "a", "tier": "1"}}})

@@ -150,7 +150,7 @@ def test_a_selection_has_the_name_of_its_field_selector(fields: str, is_hit: boo
     )
 
 
-def test_local_work_is_hit_by_no_fault() -> None:
+def test_faults_do_not_affect_local_work() -> None:
     faults = FaultInjector([CallFault(SLOW), TimedFault(Ms(0), Outage())])
 
     assert faults.effects_for_call(a_call(RunWorker("render")), Ms(0)) == ()
@@ -176,7 +176,7 @@ def test_the_share_of_hits_is_about_the_probability(probability: float) -> None:
         assert share in {0.0, 1.0} or 0 < probability < 1
 
 
-def test_another_seed_and_another_position_hit_other_calls() -> None:
+def test_the_seed_and_the_position_determine_the_affected_calls() -> None:
     fault = CallFault(SLOW, frequency=Frequency(probability=0.5))
     elsewhere = CallFault(SLOW, FaultSelector(cluster="elsewhere"))
 

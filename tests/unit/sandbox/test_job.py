@@ -135,7 +135,7 @@ async def test_a_job_has_no_more_active_pods_than_its_parallelism() -> None:
     assert len(await creation_seconds(cluster)) == 5
 
 
-async def test_a_suspended_job_loses_its_pods_and_starts_anew_when_it_is_resumed() -> None:
+async def test_a_suspended_job_loses_its_pods_and_restarts_when_resumed() -> None:
     cluster = await a_cluster()
     job = await cluster.create(a_job(annotations=notes(run_for="20s")))
     await cluster.until(Ms(5 * SECOND))
@@ -263,7 +263,7 @@ async def test_a_job_of_another_controller_is_not_changed() -> None:
     assert await cluster.status(JOB, "load") == {}
 
 
-async def test_a_queue_is_done_when_one_pod_has_succeeded_and_the_others_have_ended() -> None:
+async def test_a_work_queue_completes_after_one_success_and_the_end_of_all_pods() -> None:
     cluster = await a_cluster()
 
     await cluster.create(a_job(annotations=notes(run_for="5s"), parallelism=3))

@@ -57,7 +57,7 @@ async def pods_of_index(cluster: SmallCluster, index: int) -> list[JsonObject]:
     return [pod for pod in pods if get_text(pod, "metadata", "annotations", INDEX) == str(index)]
 
 
-async def test_an_index_that_fails_too_often_fails_and_the_others_go_on() -> None:
+async def test_an_index_that_fails_too_often_fails_and_the_others_continue() -> None:
     cluster = await a_cluster()
     await cluster.create(an_indexed_job(FAILS, 2, backoffLimitPerIndex=1))
     await cluster.until(Ms(5 * SECOND))
@@ -159,5 +159,5 @@ def test_indexes_beyond_the_last_are_ignored() -> None:
     assert parse_indexes("0,3-9,x", 5) == {0, 3, 4}
 
 
-def test_the_lowest_free_indexes_come_first() -> None:
+def test_the_lowest_free_indexes_are_used_first() -> None:
     assert lowest_free_indexes(2, 5, frozenset({0, 2})) == [1, 3]

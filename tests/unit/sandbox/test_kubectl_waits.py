@@ -29,7 +29,7 @@ async def phase_and_message(stage: Stage) -> tuple[str, str]:
     return await stage.phase("smoke"), str(result or "")
 
 
-async def test_it_waits_until_a_condition_holds(wording: RecordedWording) -> None:
+async def test_kubectl_wait_waits_for_a_condition(wording: RecordedWording) -> None:
     stage = await a_stage()
     later = a_pod("web", a_container(readinessProbe=a_probe(initialDelaySeconds=20)))
     await stage.create(
@@ -46,7 +46,7 @@ async def test_it_waits_until_a_condition_holds(wording: RecordedWording) -> Non
     wording(event)
 
 
-async def test_it_fails_after_its_timeout_and_prints_the_error_of_kubectl(
+async def test_kubectl_wait_times_out_with_the_error_of_kubectl(
     wording: RecordedWording,
 ) -> None:
     stage = await a_stage()
@@ -88,7 +88,7 @@ async def test_a_missing_object_is_not_waited_for_except_with_for_create() -> No
     assert (waiting, await stage.phase("patient")) == ("Running", "Succeeded")
 
 
-async def test_it_waits_until_an_object_is_deleted() -> None:
+async def test_kubectl_wait_waits_for_a_deletion() -> None:
     stage = await a_stage()
     container = a_container("app", "example/kubectl:1", args=["wait", "cm/x", "--for=delete"])
     await stage.create(an_object(CONFIG_MAP, "x"), a_pod("smoke", container, restartPolicy="Never"))

@@ -63,7 +63,7 @@ async def test_a_pod_has_the_status_that_a_kubelet_would_write() -> None:
     }
 
 
-async def test_init_containers_run_one_after_the_other() -> None:
+async def test_init_containers_run_in_order() -> None:
     stage = await a_stage()
     inits: list[Json] = [a_container("first"), a_container("second")]
     await stage.create(a_pod(initContainers=inits))
@@ -80,7 +80,7 @@ async def test_init_containers_run_one_after_the_other() -> None:
     assert await (await stage.at(11)).phase() == "Running"
 
 
-async def test_a_sidecar_is_started_before_the_others_and_ends_after_them() -> None:
+async def test_a_sidecar_starts_before_the_containers_and_ends_after_them() -> None:
     stage = await a_stage()
     sidecar: list[Json] = [a_container("proxy", restartPolicy="Always")]
     await stage.create(a_task(initContainers=sidecar))

@@ -32,7 +32,7 @@ def a_task(*command: str, **parts: Json) -> JsonObject:
     return a_pod("web", a_container(command=args, **parts), restartPolicy="Never")
 
 
-def test_the_kubelet_knows_the_assumptions_of_the_default_profile_and_no_others() -> None:
+def test_the_assumptions_equal_those_of_the_default_profile() -> None:
     known = {
         states.DURATIONS,
         states.PROBES_FOLLOW,
@@ -124,7 +124,7 @@ async def test_a_server_that_runs_without_a_service_has_one_event(
     wording(event)
 
 
-async def test_a_server_whose_service_answers_has_no_assumption_about_it() -> None:
+async def test_a_ready_service_causes_no_assumption() -> None:
     stage = await a_stage(ENDPOINTS)
     await stage.create(DB, a_pod("db"))
     await stage.at(10)

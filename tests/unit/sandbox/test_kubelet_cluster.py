@@ -80,7 +80,7 @@ async def read_field(stage: Stage, kind: Kind, name: str, *path: str) -> Json:
     return at(require_body(await stage.client.get(Ref(kind, "shop", name))), *path)
 
 
-async def test_a_shop_that_is_applied_at_once_comes_up() -> None:
+async def test_a_shop_applied_without_order_becomes_healthy() -> None:
     stage = await a_shop()
 
     await stage.create(
@@ -93,7 +93,7 @@ async def test_a_shop_that_is_applied_at_once_comes_up() -> None:
     assert await read_field(stage, JOB, "migrate", "status", "succeeded") == 1
 
 
-async def test_the_same_shop_comes_up_in_the_same_way_twice() -> None:
+async def test_a_simulation_is_repeatable() -> None:
     runs = []
 
     for _ in range(2):

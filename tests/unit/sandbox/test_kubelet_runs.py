@@ -49,7 +49,7 @@ async def test_each_run_has_a_log_of_its_own() -> None:
     assert (first, second, before) == (RawResponse(b"hello\n"),) * 3
 
 
-async def test_there_is_no_run_before_the_first() -> None:
+async def test_there_is_no_log_before_the_first_run() -> None:
     stage = await a_stage_with_logs()
 
     await stage.at(4)
@@ -89,7 +89,7 @@ async def test_a_pod_of_the_same_name_has_a_new_log() -> None:
     assert await logs(stage) == RawResponse(b"hello\n")
 
 
-async def test_another_image_in_place_ends_the_container_and_starts_it_anew() -> None:
+async def test_a_changed_image_restarts_the_container() -> None:
     stage = await a_stage()
     await stage.create(a_pod())
     await stage.at(10)
@@ -108,7 +108,7 @@ async def test_another_image_in_place_ends_the_container_and_starts_it_anew() ->
 
 
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
-async def test_a_container_with_another_image_is_started_anew_whatever_its_policy(
+async def test_a_changed_image_restarts_the_container_for_any_restart_policy(
     policy: str,
 ) -> None:
     stage = await a_stage(
@@ -139,7 +139,7 @@ async def test_another_image_ends_the_backoff_between_crashes() -> None:
     assert await stage.state() == "running"
 
 
-async def test_another_image_starts_a_container_whose_image_cannot_be_pulled() -> None:
+async def test_a_changed_image_replaces_one_that_cannot_be_pulled() -> None:
     bad = ContainerRule(ContainerSelector(image="*:1"), {"unpullable": True})
     stage = await a_stage(profile=SIMPLE.with_rules([bad]))
     await stage.create(a_pod())
@@ -167,7 +167,7 @@ async def test_another_image_that_cannot_be_pulled_stops_a_container_that_ran() 
     assert await stage.phase() == "Running"
 
 
-async def test_other_containers_of_the_pod_go_on() -> None:
+async def test_other_containers_of_the_pod_continue() -> None:
     stage = await a_stage()
     await stage.create(a_pod("web", a_container(), a_container("proxy", "registry.example/p:1")))
     await stage.at(10)

@@ -129,7 +129,7 @@ def test_readiness_is_learned_from_containers_with_a_probe(tmp_path: Path) -> No
     ["until nc -z db 5432; do sleep 1; done", "kubectl wait pod/db --for=condition=Ready"],
     ids=["service", "object"],
 )
-def test_a_task_takes_from_start_to_end_unless_it_waits_for_others(
+def test_the_duration_of_a_task_is_measured_unless_it_waits(
     tmp_path: Path, script: str, wording: RecordedWording
 ) -> None:
     waits = ["sh", "-c", script]
@@ -199,7 +199,7 @@ def test_a_dump_without_pods_is_a_mistake(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("odd", [{}, {"status": 3}, {"spec": {"containers": "x"}}, {"metadata": 1}])
-def test_odd_objects_in_a_dump_are_ignored(odd: JsonObject, tmp_path: Path) -> None:
+def test_malformed_objects_of_a_dump_are_ignored(odd: JsonObject, tmp_path: Path) -> None:
     document, _ = learned(tmp_path, a_pod(), {**a_pod("odd"), **odd})
 
     assert likely(document, "pull") == "5s"

@@ -49,9 +49,7 @@ def names_in(body: Json) -> str:
         ("", "ca", "ca"),
     ],
 )
-def test_items_come_in_the_order_of_the_intent_and_the_others_keep_their_place(
-    live: str, intent: str, merged: str
-) -> None:
+def test_items_have_the_order_of_the_applied_list(live: str, intent: str, merged: str) -> None:
     body: Json = {"spec": {"map": items(live)}}
 
     result = merge(body, {"spec": {"map": items(intent)}}, gate_shape())
@@ -108,9 +106,7 @@ def test_an_atomic_map_is_replaced() -> None:
         ([1, 2], [2], [2]),
     ],
 )
-def test_without_a_schema_maps_are_merged_and_all_else_is_replaced(
-    live: Json, intent: Json, merged: Json
-) -> None:
+def test_without_a_schema_only_maps_are_merged(live: Json, intent: Json, merged: Json) -> None:
     assert is_same_json(merge(live, intent, DEDUCED), merged)
 
 
@@ -127,7 +123,7 @@ def test_a_missing_key_of_an_item_is_its_default() -> None:
     assert merged == {"spec": {"ports": [{"port": 80, "protocol": "TCP", "name": "web"}]}}
 
 
-def test_live_items_with_the_same_key_are_replaced_by_the_one_of_the_intent() -> None:
+def test_duplicate_live_items_are_replaced_by_the_applied_one() -> None:
     live: Json = {"spec": {"map": [{"name": "a", "port": 1}, {"name": "a", "port": 2}]}}
 
     merged = merge(live, {"spec": {"map": [{"name": "a", "port": 3}]}}, gate_shape())

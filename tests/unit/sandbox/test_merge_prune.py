@@ -53,7 +53,7 @@ def applied_to(
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence.shows)
-async def test_one_walk_has_the_same_result_as_three(sequence: Sequence) -> None:
+async def test_a_single_pass_has_the_same_result_as_three(sequence: Sequence) -> None:
     sandbox = Sandbox()
     await prepare(ClusterClient(Dispatcher(sandbox)))
     server = sandbox.clusters[""].server

@@ -121,7 +121,7 @@ async def test_an_operator_outside_of_the_cluster_is_always_available() -> None:
     assert stage.unserved() == []
 
 
-async def test_stages_come_one_after_the_other_each_in_its_time() -> None:
+async def test_stages_are_reached_in_order_after_their_durations() -> None:
     stage = await a_widget_stage().start(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     widget = await stage.make(WIDGET, "it", {})

@@ -144,7 +144,7 @@ def test_every_row_is_served_by_a_workload_of_its_operator(row: KindRow) -> None
 @pytest.mark.parametrize(
     "operator", load_builtin_knowledge().operators, ids=lambda operator: operator.name
 )
-def test_a_service_of_an_operator_leads_to_one_of_its_workloads(operator: Operator) -> None:
+def test_a_service_of_an_operator_selects_one_of_its_workloads(operator: Operator) -> None:
     labels = [workload.labels for workload in operator.workloads]
 
     lost = [
@@ -157,7 +157,7 @@ def test_a_service_of_an_operator_leads_to_one_of_its_workloads(operator: Operat
     assert any(row.operator == operator.name for row in load_builtin_knowledge().rows)
 
 
-def test_objects_of_the_user_win_and_namespaces_and_crds_come_first() -> None:
+def test_objects_of_the_user_take_precedence_and_namespaces_and_crds_are_first() -> None:
     namespace: JsonObject = {**a_namespace("shop"), "spec": {}}
     crd: JsonObject = {
         **an_object(Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), "x")
@@ -169,7 +169,7 @@ def test_objects_of_the_user_win_and_namespaces_and_crds_come_first() -> None:
     assert bodies == [namespace, crd, web]
 
 
-async def test_all_operators_together_run_from_the_first_moment_and_nothing_is_left_to_do() -> None:
+async def test_preinstalled_operators_are_ready_at_the_start() -> None:
     sandbox = a_cluster(*load_builtin_knowledge().operators)
     view = sandbox.clusters[""].reader
     before = workloads_of(sandbox)

@@ -104,7 +104,7 @@ async def test_a_certificate_of_an_acme_server_has_no_ca() -> None:
     assert set(await stage.secret("web-tls")) == {"tls.crt", "tls.key", "keystore.jks"}
 
 
-async def test_the_secret_of_a_sealed_secret_has_its_name_whatever_its_template_says() -> None:
+async def test_the_secret_of_a_sealed_secret_has_its_name() -> None:
     stage = await OperatorStage().start(SEALED)
     await stage.operate(SEALER)
     template: JsonObject = {"metadata": {"name": "other"}}
@@ -116,7 +116,7 @@ async def test_the_secret_of_a_sealed_secret_has_its_name_whatever_its_template_
     assert not await stage.exists(SECRET, "other")
 
 
-async def test_an_external_secret_that_merges_fills_a_secret_and_creates_none() -> None:
+async def test_an_external_secret_with_merge_updates_a_secret_and_creates_none() -> None:
     stage = await OperatorStage().start(STORE, EXTERNAL)
     await stage.operate(EXTERNALS)
     await stage.make(STORE, "fake", {"provider": {"fake": {}}})

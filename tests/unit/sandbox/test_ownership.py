@@ -160,7 +160,7 @@ def test_more_than_ten_updaters_are_put_together_from_the_oldest_on() -> None:
     assert to_fields_v1(after[0].fields) == {"f:data": {"f:m00": {}, "f:m01": {}}}
 
 
-def test_appliers_come_first_then_the_oldest() -> None:
+def test_appliers_are_first_then_the_oldest() -> None:
     later, early = an_entry("a", time="2"), an_entry("b", time="1")
     applier = an_entry("c", time="3", operation="Apply")
 
@@ -202,7 +202,7 @@ def test_entries_that_cannot_be_read_do_not_count(entry: JsonObject) -> None:
     assert managed_fields_for_update(live, [entry]) == live
 
 
-def test_owners_are_cleared_by_sending_none_of_them_but_not_through_a_subresource() -> None:
+def test_managed_fields_are_cleared_by_an_empty_list_except_by_a_subresource() -> None:
     live = (an_entry("anna"),)
 
     assert managed_fields_for_update(live, []) == ()

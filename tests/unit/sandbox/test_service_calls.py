@@ -93,7 +93,7 @@ async def test_a_task_that_names_a_service_without_endpoints_fails(parts: JsonOb
         env("APP_URL", "http://db"),
     ],
 )
-async def test_other_values_are_no_hosts_of_services(parts: JsonObject) -> None:
+async def test_other_values_are_not_hosts_of_services(parts: JsonObject) -> None:
     stage = await a_stage(ENDPOINTS)
     await stage.create(a_service(), a_service("web", app="migrate"), a_task(**parts))
 
@@ -136,7 +136,7 @@ async def test_hosts_in_settings_count_too() -> None:
     assert "Service shop/db" in await failure_of(stage, "other")
 
 
-async def test_a_task_whose_services_answer_runs_to_its_end() -> None:
+async def test_a_task_whose_services_respond_completes() -> None:
     stage = await a_stage(ENDPOINTS)
     await stage.create(a_service(), a_pod("db"))
     await stage.at(10)

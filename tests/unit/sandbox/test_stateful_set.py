@@ -92,7 +92,7 @@ async def test_pods_are_replaced_from_the_last_to_the_first_one_at_a_time() -> N
     )
 
 
-async def test_a_pod_below_the_partition_comes_back_with_the_old_template() -> None:
+async def test_a_pod_below_the_partition_is_recreated_with_the_old_template() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(DB, replicas=3, updateStrategy=partition(2)))
     await stage.run()
@@ -208,7 +208,7 @@ async def test_a_refused_pod_is_reported_and_retried() -> None:
     assert stage.count(DB, "readyReplicas") == 1
 
 
-async def test_a_lower_partition_lets_the_rollout_go_on() -> None:
+async def test_a_lower_partition_continues_the_rollout() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(DB, replicas=3, updateStrategy=partition(3)))
     await stage.run()

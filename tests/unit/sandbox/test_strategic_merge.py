@@ -65,7 +65,7 @@ def test_the_order_of_a_directive_is_kept() -> None:
     assert [item["name"] for item in items] == ["c", "b", "a"]
 
 
-def test_of_a_union_only_what_is_retained_stays() -> None:
+def test_only_retained_keys_of_a_union_are_kept() -> None:
     change: Json = {"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "m"}}
 
     assert spec({"volumes": [change]})["volumes"] == [{"name": "v", "configMap": {"name": "m"}}]

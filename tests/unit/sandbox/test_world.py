@@ -96,7 +96,7 @@ async def messages_until(sandbox: Sandbox, moment: Ms) -> list[Message]:
     return [message for message in messages if not isinstance(message, TimerFired)]
 
 
-async def test_time_stands_still_until_a_wait_and_then_jumps() -> None:
+async def test_time_only_advances_in_a_wait() -> None:
     sandbox = Sandbox()
     sandbox.submit(Call(request_id=RequestId(1), request=Get(WEB)))
 
@@ -112,7 +112,7 @@ async def test_time_stands_still_until_a_wait_and_then_jumps() -> None:
     assert sandbox.now() == after + 3_600 * SECOND
 
 
-async def test_there_is_one_waiter(wording: RecordedWording) -> None:
+async def test_a_world_has_one_waiter(wording: RecordedWording) -> None:
     release = threading.Event()
 
     def slow(argument: bytes) -> bytes:
@@ -214,7 +214,7 @@ async def test_a_call_that_is_cancelled_before_it_arrives_was_certainly_not_sent
     assert isinstance((await send_requests(Dispatcher(sandbox), Get(WEB)))[0], NotFound)
 
 
-async def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
+async def test_bookmarks_are_sent_every_minute_and_before_the_end() -> None:
     sandbox = await a_sandbox(watching=Ms(150 * SECOND))
     request_id = watch(sandbox, since="1", request_id=77)
     other = a_creation("unseen")
@@ -238,7 +238,7 @@ async def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
         (ResponseLoss(is_performed=True), DISCONNECTED, True),
     ],
 )
-async def test_a_call_that_is_hit_by_a_fault_is_performed_or_not_by_the_fault(
+async def test_a_fault_determines_whether_a_call_is_performed(
     effect: Rejection | ResponseLoss, outcome: object, *, is_there: bool
 ) -> None:
     sandbox = await a_sandbox(
@@ -252,7 +252,7 @@ async def test_a_call_that_is_hit_by_a_fault_is_performed_or_not_by_the_fault(
     assert isinstance(result[0], Success) is is_there
 
 
-async def test_a_slow_response_comes_later_by_the_delay() -> None:
+async def test_a_slow_response_is_delayed() -> None:
     sandbox = await a_sandbox(a_fault(Delay(Ms(7_000)), "get"))
     start = sandbox.now()
 

@@ -39,7 +39,7 @@ def test_every_served_kind_has_a_shape() -> None:
     assert [kind for kind in kinds if find_shape(kind) is None] == []
 
 
-def test_a_kind_comes_with_its_plural_scope_verbs_and_subresources() -> None:
+def test_a_kind_has_its_plural_scope_verbs_and_subresources() -> None:
     (served,) = (each for each in served_kinds() if each.kind == DEPLOYMENT)
 
     assert (served.plural, served.namespaced) == ("deployments", True)
@@ -47,7 +47,7 @@ def test_a_kind_comes_with_its_plural_scope_verbs_and_subresources() -> None:
     assert served.subresources == ("scale", "status")
 
 
-def test_the_preferred_version_of_a_group_comes_first() -> None:
+def test_the_preferred_version_of_a_group_is_first() -> None:
     versions = [each.kind.version for each in served_kinds() if each.kind.group == "autoscaling"]
 
     assert versions == ["v2", "v1"]

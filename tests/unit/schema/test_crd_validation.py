@@ -192,7 +192,7 @@ def test_an_item_of_a_keyed_list_that_is_no_object_is_reported() -> None:
     assert ("f[0]", "Invalid", detail) in list_problems(KEYED, ["a"])
 
 
-def test_numbers_and_strings_that_look_alike_are_not_the_same_item() -> None:
+def test_numbers_and_equal_strings_are_different_items() -> None:
     assert list_problems({**SET, "items": EITHER}, [1, "1"]) == []
 
 
@@ -227,9 +227,9 @@ def test_built_in_objects_are_not_checked_against_their_schema() -> None:
         (1e21, "1e+21"),
     ],
 )
-def test_floats_are_shown_as_go_shows_them(value: float, text: str) -> None:
+def test_floats_are_printed_like_go(value: float, text: str) -> None:
     assert format_float(value) == text
 
 
-def test_strings_are_quoted_as_go_quotes_them() -> None:
+def test_strings_are_quoted_like_go() -> None:
     assert quote('a"b\\c\n\x01é') == r'"a\"b\\c\n\x01é"'

@@ -112,7 +112,7 @@ REFUSED: tuple[tuple[JsonObject, str, Json, str], ...] = (
 
 
 @pytest.mark.parametrize(("body", "path", "value", "message"), REFUSED)
-def test_what_a_server_refuses_is_reported_with_its_message(
+def test_input_that_a_server_rejects_is_reported_with_its_message(
     body: JsonObject, path: str, value: Json, message: str
 ) -> None:
     (flaw,) = check_custom_resource(changed(body, path, value))

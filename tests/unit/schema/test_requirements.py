@@ -49,7 +49,7 @@ def test_a_container_without_an_image_is_named() -> None:
     ]
 
 
-def test_an_empty_spec_lacks_all_that_is_needed() -> None:
+def test_an_empty_spec_misses_all_required_fields() -> None:
     assert list_problems(DEPLOYMENT, {"metadata": {"name": "web"}}) == [
         ("spec.selector", "Required"),
         ("spec.template.metadata.labels", "Invalid"),

@@ -102,11 +102,11 @@ def test_a_definition_is_checked_as_one() -> None:
     assert any(field.endswith("[size].type") for field in fields(violations_of(body))[1])
 
 
-def test_of_a_kind_without_a_definition_nothing_is_known() -> None:
+def test_a_kind_without_a_crd_is_unknown() -> None:
     assert find_schema_violations(GATE, a_gate()) is None
 
 
-def test_of_a_version_that_is_not_served_nothing_is_known() -> None:
+def test_a_version_that_is_not_served_is_unknown() -> None:
     older = Kind("example.org", "v0", "Gate")
 
     assert older not in read_crd(a_definition())

@@ -38,7 +38,7 @@ def findings_of(*findings: Finding) -> tuple[Finding, ...]:
     return with_unavailable_units(workspace).findings
 
 
-def test_a_unit_that_cannot_be_fetched_is_opaque_whatever_the_finding_says() -> None:
+def test_a_unit_that_cannot_be_fetched_is_unavailable_for_any_message() -> None:
     (finding,) = findings_of(FAILURE)
 
     assert (finding.code, finding.severity) == ("units.unavailable", Severity.WARNING)
@@ -52,7 +52,7 @@ def test_another_error_of_such_a_unit_stays_an_error() -> None:
     assert findings_of(other) == (other,)
 
 
-def test_a_missing_dependency_is_assumed_and_a_misspelt_one_is_not_whatever_is_said() -> None:
+def test_a_missing_dependency_is_assumed_and_a_misspelt_one_is_not() -> None:
     missing, misspelt = findings_of(
         structs.replace(UNKNOWN, missing_dependency=ELSEWHERE),
         structs.replace(UNKNOWN, missing_dependency=MISSPELT),

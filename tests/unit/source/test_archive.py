@@ -122,7 +122,7 @@ def test_a_zip_bomb_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path, a_zip({"x": bytes(64 * MIB)})).code == "source.archive.size"
 
 
-def test_a_zip_that_lies_about_its_sizes_is_refused(tmp_path: Path) -> None:
+def test_a_zip_with_wrong_sizes_is_rejected(tmp_path: Path) -> None:
     honest = a_zip({"x": bytes(3 * MIB)})
     size = (3 * MIB).to_bytes(4, "little")
 
@@ -162,7 +162,7 @@ def test_a_broken_archive_is_reported(tmp_path: Path, content: bytes) -> None:
     assert refusal(tmp_path, content).code == "source.archive.broken"
 
 
-def test_of_two_entries_with_one_name_the_last_counts(tmp_path: Path) -> None:
+def test_the_last_of_two_entries_with_the_same_name_is_used(tmp_path: Path) -> None:
     tree = unpacked(tmp_path, TarMaker().add("a", b"one").add("a", b"two").gz())
 
     assert (tree / "a").read_text() == "two"

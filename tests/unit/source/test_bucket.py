@@ -94,7 +94,7 @@ async def test_files_are_ignored_by_the_bucket_and_by_the_source(tmp_path: Path)
     assert "notes.png" not in server.requests
 
 
-async def test_a_prefix_takes_what_begins_with_it_at_its_own_path(tmp_path: Path) -> None:
+async def test_a_prefix_selects_objects_and_keeps_their_paths(tmp_path: Path) -> None:
     server = BucketServer(objects={**OBJECTS, ".sourceignore": b"deep/\n"})
 
     assert (await had(server, tmp_path, prefix="apps/")).files == ("apps/a b.yaml",)
@@ -116,7 +116,7 @@ async def test_nothing_is_fetched_again_where_nothing_has_changed(tmp_path: Path
     assert (offline.revision, offline.files) == (third.revision, third.files)
 
 
-async def test_who_has_a_key_signs_with_it_for_the_region_of_the_bucket(tmp_path: Path) -> None:
+async def test_requests_are_signed_for_the_region_of_the_bucket(tmp_path: Path) -> None:
     server = BucketServer(objects={**OBJECTS}, key="ann", region="eu-west-1")
     key = Credentials(username="ann", password=SecretValue("sesame"))
     async with listening(server.app()) as url:
@@ -132,7 +132,7 @@ async def test_who_has_a_key_signs_with_it_for_the_region_of_the_bucket(tmp_path
     assert "accesskey" in caught.value.hint
 
 
-async def test_a_directory_can_stand_in_the_place_of_any_bucket(tmp_path: Path) -> None:
+async def test_a_directory_can_replace_any_bucket(tmp_path: Path) -> None:
     here = tmp_path / "here"
     for name, content in {".sourceignore": b"*.png\n", "a.yaml": b"a: 1\n", "b.png": b""}.items():
         here.mkdir(exist_ok=True)
@@ -157,7 +157,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("code", BAD)
-async def test_what_cannot_be_fetched_is_reported_with_its_code(tmp_path: Path, code: str) -> None:
+async def test_a_failed_download_is_reported_with_its_code(tmp_path: Path, code: str) -> None:
     objects, options, limits = BAD[code]
     server = BucketServer(objects=objects)
     async with listening(server.app()) as url:

@@ -84,7 +84,7 @@ async def test_a_link_out_of_the_tree_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "source.link"
 
 
-async def test_what_was_used_least_recently_goes_first(tmp_path: Path) -> None:
+async def test_the_least_recently_used_entry_is_removed_first(tmp_path: Path) -> None:
     first = Cache(tmp_path, limit=2500)
     await first.store("old", writes(a="x" * 1000), source_name="old")
     await first.store("used", writes(a="y" * 1000), source_name="used")
@@ -115,7 +115,7 @@ async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
     assert all(item.size == 0 for item in held(Cache(tmp_path)).values())
 
 
-async def test_what_a_killed_process_left_half_made_is_removed(tmp_path: Path) -> None:
+async def test_incomplete_entries_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     await cache.store("shop", writes(a="1"), source_name="shop")
     left = tmp_path / "v1" / "making" / "left"

@@ -39,7 +39,7 @@ def test_no_token_is_sent_without_tls() -> None:
     assert keys.find("http://host") == NO_CREDENTIALS
 
 
-def test_hosts_that_look_alike_have_variables_of_their_own() -> None:
+def test_similar_hosts_have_different_variables() -> None:
     hosts = ["a.b", "a-b", "a:1", "a.1", "ab"]
 
     assert len({host_variable_suffix(host) for host in hosts}) == len(hosts)

@@ -53,7 +53,7 @@ async def test_a_directory_is_all_that_is_in_it(tmp_path: Path) -> None:
     assert result.root == place
 
 
-async def test_in_a_checkout_ignored_files_do_not_count_and_new_ones_do(tmp_path: Path) -> None:
+async def test_a_working_tree_includes_new_files_and_excludes_ignored_ones(tmp_path: Path) -> None:
     repo = await Repository.create(tmp_path / "shop")
     (repo.path / ".gitignore").write_text("venv/\n")
     await repo.commit(a_yaml="one", gone_yaml="x")
@@ -76,7 +76,7 @@ async def test_an_archive_on_disk_is_unpacked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "file.txt"])
-async def test_what_is_not_a_tree_is_reported(tmp_path: Path, name: str) -> None:
+async def test_a_path_that_is_not_a_tree_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / "file.txt").touch()
 
     with pytest.raises(SourceError) as caught:
@@ -115,7 +115,7 @@ async def test_our_own_repository_is_the_working_tree(tmp_path: Path) -> None:
     assert result.source == source
 
 
-async def test_a_pinned_tag_of_our_own_repository_comes_out_of_the_checkout(tmp_path: Path) -> None:
+async def test_a_tag_of_the_same_repository_is_read_from_the_checkout(tmp_path: Path) -> None:
     repo = await Repository.create(tmp_path / "shop")
     await repo.commit(a_yaml="one")
     await repo.git("tag", "v1.0.0")
@@ -144,7 +144,7 @@ async def test_a_pinned_tag_of_our_own_repository_comes_out_of_the_checkout(tmp_
         (GitRef(GitRefKind.ANY, "0a1b2c3"), "", "", False),
     ],
 )
-def test_a_working_tree_stands_for_the_branches_that_it_can_be(
+def test_a_working_tree_replaces_its_branches(
     at: GitRef, branch: str, default: str, *, expected: bool
 ) -> None:
     checkout = Checkout(OURS, Path("/srv"), branch=branch, default_branch=default)
@@ -182,16 +182,14 @@ def test_an_invalid_map_is_reported(text: str) -> None:
     ],
     ids=str,
 )
-async def test_what_is_not_in_the_cache_is_not_fetched_offline(
-    source: SourceRef, code: str, tmp_path: Path
-) -> None:
+async def test_offline_nothing_is_fetched(source: SourceRef, code: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         await fetch(source, an_access(tmp_path, offline=True))
 
     assert caught.value.code == code
 
 
-async def test_what_is_left_out_is_not_in_the_tree(tmp_path: Path) -> None:
+async def test_excluded_files_are_not_in_the_tree(tmp_path: Path) -> None:
     place = tmp_path / "tree"
     (place / "docs").mkdir(parents=True)
     for name in ("app.yaml", "docs/a.yaml", "logo.png", "run.sh"):
@@ -241,7 +239,7 @@ async def test_the_digest_follows_names_contents_links_and_bits(tmp_path: Path) 
     ],
     ids=str,
 )
-async def test_a_map_also_stands_for_charts_and_artifacts(
+async def test_a_repo_map_also_replaces_charts_and_artifacts(
     tmp_path: Path, source: SourceRef, path: str
 ) -> None:
     (tmp_path / "here" / "web").mkdir(parents=True)
@@ -258,7 +256,7 @@ async def test_a_map_also_stands_for_charts_and_artifacts(
 
 
 @pytest.mark.parametrize("chart", ["../secret", "web/../../secret", "/etc", ""])
-async def test_a_chart_lies_below_what_stands_for_its_repository(
+async def test_a_chart_is_read_below_the_directory_of_its_repository(
     tmp_path: Path, chart: str
 ) -> None:
     (tmp_path / "secret").mkdir()
@@ -272,7 +270,7 @@ async def test_a_chart_lies_below_what_stands_for_its_repository(
     assert caught.value.code == "source.chart.missing"
 
 
-async def test_a_file_of_a_web_server_is_asked_for_each_time_and_kept_for_offline(
+async def test_a_remote_file_is_revalidated_and_cached_for_offline(
     tmp_path: Path,
 ) -> None:
     texts = iter([b"one", b"two"])

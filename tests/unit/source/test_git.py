@@ -137,7 +137,7 @@ async def test_a_ref_cannot_be_an_option_or_an_expression(
     assert caught.value.code == "source.git.ref"
 
 
-async def test_http_with_a_password_that_is_asked_for(tmp_path: Path) -> None:
+async def test_http_with_a_required_password(tmp_path: Path) -> None:
     repo = await Repository.create(tmp_path / "served" / "shop")
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served", password="open sesame")
@@ -152,7 +152,7 @@ async def test_http_with_a_password_that_is_asked_for(tmp_path: Path) -> None:
     assert not any("sesame" in path for path in server.requests)
 
 
-async def test_without_the_password_the_error_says_what_to_do(tmp_path: Path) -> None:
+async def test_without_the_password_the_error_has_a_hint(tmp_path: Path) -> None:
     await Repository.create(tmp_path / "served" / "shop")
     server = GitServer(tmp_path / "served", password="open sesame")
     async with listening(server.app()) as origin:
@@ -256,7 +256,7 @@ async def test_a_link_out_of_the_repository_is_refused(tmp_path: Path) -> None:
     assert "`leak`" in caught.value.problem
 
 
-async def test_a_link_to_a_repository_of_ours_does_it_no_harm(tmp_path: Path) -> None:
+async def test_a_link_into_a_local_repository_is_not_followed(tmp_path: Path) -> None:
     ours = await Repository.create(tmp_path / "ours")
     repo = await Repository.create(tmp_path / "shop")
     (repo.path / "link").symlink_to(ours.path)

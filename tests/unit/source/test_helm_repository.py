@@ -88,7 +88,7 @@ async def test_a_chart_with_another_digest_is_refused(tmp_path: Path) -> None:
         ("web", "new", "source.version.range"),
     ],
 )
-async def test_what_the_repository_does_not_have_is_reported(
+async def test_a_missing_chart_of_a_repository_is_reported(
     tmp_path: Path, chart: str, version: str, code: str
 ) -> None:
     shelf = FileServer().lists(("1.0.0", "x.tgz", ""))

@@ -89,7 +89,7 @@ def test_a_rule_file_counts_below_its_own_directory(tmp_path: Path) -> None:
     assert filter_files(tmp_path, files) == ("a/.sourceignore", "b/x.yaml")
 
 
-def test_rules_given_with_the_source_have_the_last_word(tmp_path: Path) -> None:
+def test_ignore_rules_of_the_source_take_precedence(tmp_path: Path) -> None:
     files = (".sourceignore", "a.yaml", "b.yaml")
     (tmp_path / ".sourceignore").write_text("*.yaml\n")
 

@@ -31,7 +31,7 @@ def a_checkout(root: Path) -> str:
     return git(root, "rev-parse", "HEAD")
 
 
-async def test_what_is_committed_is_known_by_its_branch_and_commit(
+async def test_a_clean_tree_has_the_revision_of_its_branch_and_commit(
     tmp_path: Path, access: FetchOptions
 ) -> None:
     root = tmp_path / "platform"
@@ -43,7 +43,7 @@ async def test_what_is_committed_is_known_by_its_branch_and_commit(
 
 
 @pytest.mark.parametrize("file", ["apps/web.yaml", "apps/new.yaml"])
-async def test_what_no_commit_has_is_known_by_its_content(
+async def test_a_changed_tree_has_a_revision_of_its_content(
     tmp_path: Path, access: FetchOptions, file: str
 ) -> None:
     root = tmp_path / "platform"

@@ -50,7 +50,7 @@ async def test_a_version_in_full_is_a_tag(tmp_path: Path) -> None:
     assert not any("tags" in path for path, _ in registry.requests)
 
 
-async def test_a_token_is_fetched_where_the_registry_says(tmp_path: Path) -> None:
+async def test_a_token_is_fetched_from_the_realm_of_the_registry(tmp_path: Path) -> None:
     registry = FakeRegistry(password="sesame")
     registry.push("latest", TREE, TREE_LAYER)
     async with listening(registry.app()) as origin:
@@ -63,7 +63,7 @@ async def test_a_token_is_fetched_where_the_registry_says(tmp_path: Path) -> Non
     assert any("scope=repository:charts/web:pull" in path for path, _ in registry.requests)
 
 
-async def test_without_credentials_the_registry_says_no(tmp_path: Path) -> None:
+async def test_without_credentials_the_registry_denies_access(tmp_path: Path) -> None:
     registry = FakeRegistry(password="sesame")
     async with listening(registry.app()) as origin:
         with pytest.raises(SourceError) as caught:
@@ -122,7 +122,7 @@ async def test_tags_can_be_filtered_before_the_range(tmp_path: Path) -> None:
     assert oci.revision.name == "1.0.0"
 
 
-async def test_a_layer_that_is_not_what_its_digest_says_is_refused(tmp_path: Path) -> None:
+async def test_a_layer_with_a_wrong_digest_is_rejected(tmp_path: Path) -> None:
     registry = FakeRegistry()
     registry.push("latest", TREE, TREE_LAYER)
     registry.blobs[digest_of(TREE)] = b"something else"
@@ -144,7 +144,7 @@ async def test_a_layer_that_is_not_what_its_digest_says_is_refused(tmp_path: Pat
         ({"media_type": "none"}, "source.oci.layer"),
     ],
 )
-async def test_what_the_registry_does_not_have_is_reported(
+async def test_a_missing_artifact_is_reported(
     tmp_path: Path, changes: dict[str, str], code: str
 ) -> None:
     registry = FakeRegistry()

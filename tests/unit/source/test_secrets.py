@@ -66,7 +66,7 @@ def test_entries_are_known_by_their_usual_names(
     assert keys.find("https://other") == Credentials()
 
 
-def test_a_docker_configuration_says_itself_for_whom_it_is() -> None:
+def test_a_docker_configuration_contains_its_hosts() -> None:
     pair = base64.b64encode(b"ann:sesame").decode()
     entries = {".dockerconfigjson": json.dumps({"auths": {"far": {"auth": pair}}}).encode()}
 

@@ -38,7 +38,7 @@ def test_every_range_takes_what_the_library_takes() -> None:
     assert len(taken) > 300
 
 
-def test_prereleases_are_ordered_number_before_word_and_before_the_release() -> None:
+def test_prereleases_have_the_order_of_semver() -> None:
     texts = ["1.0.0-2", "1.0.0-11", "1.0.0-a", "1.0.0-a.1", "1.0.0-b", "1.0.0"]
     versions = [version for text in reversed(texts) if (version := read_version(text))]
 
@@ -59,7 +59,7 @@ def test_nothing_is_picked_where_nothing_fits() -> None:
 
 
 @pytest.mark.parametrize("text", ["is_exact", "1 -", "9" * 600, "||".join("1" * 40)])
-def test_what_is_no_range_is_an_error_with_an_example(text: str) -> None:
+def test_an_invalid_range_is_an_error_with_an_example(text: str) -> None:
     with pytest.raises(SourceError) as caught:
         require_range(text)
 

@@ -33,7 +33,7 @@ from tidegate.source.urls import is_same_repository, read_git_url
         "../up",
     ],
 )
-def test_what_is_no_plain_address_is_refused(text: str) -> None:
+def test_an_unsafe_url_is_rejected(text: str) -> None:
     with pytest.raises(SourceError) as caught:
         read_git_url(text)
 
@@ -86,5 +86,5 @@ def test_forms_of_one_address_are_the_same_repository(url: str, other: str) -> N
         ("-x", "-x"),
     ],
 )
-def test_other_addresses_are_other_repositories(url: str, other: str) -> None:
+def test_different_urls_are_different_repositories(url: str, other: str) -> None:
     assert not is_same_repository(url, other)

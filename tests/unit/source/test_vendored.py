@@ -61,7 +61,7 @@ def test_every_chart_of_a_tree_is_found(tmp_path: Path) -> None:
         "name: web\nversion: 1.0.0\n---\nname: web\nversion: 1.0.0\n",
     ],
 )
-def test_what_cannot_be_read_is_no_chart(tmp_path: Path, text: str) -> None:
+def test_an_unreadable_directory_is_not_a_chart(tmp_path: Path, text: str) -> None:
     (tmp_path / "Chart.yaml").write_text(text)
     (tmp_path / "notes-final.tgz").touch()
 
@@ -120,7 +120,7 @@ def having_all(tmp_path: Path) -> FetchOptions:
 
 
 @pytest.mark.parametrize("repository", [CHARTS, "oci://registry.example.com/acme"])
-async def test_a_chart_that_cannot_be_fetched_is_the_one_of_the_repository(
+async def test_an_unavailable_chart_is_replaced_by_the_vendored_one(
     tmp_path: Path, repository: str
 ) -> None:
     place = write_chart(tmp_path / "redis", "redis", "17.0.1")
@@ -185,9 +185,7 @@ async def test_a_map_of_one_chart_counts_where_its_version_fits(
     ],
     ids=str,
 )
-async def test_a_map_of_one_chart_stands_for_nothing_else(
-    tmp_path: Path, source: SourceRef
-) -> None:
+async def test_a_map_of_a_chart_replaces_only_this_chart(tmp_path: Path, source: SourceRef) -> None:
     place = write_chart(tmp_path / "redis", "redis", "17.0.1")
 
     with pytest.raises(SourceError) as caught:
@@ -196,7 +194,7 @@ async def test_a_map_of_one_chart_stands_for_nothing_else(
     assert caught.value.code == "source.offline"
 
 
-async def test_what_is_mapped_and_is_not_a_chart_is_reported(tmp_path: Path) -> None:
+async def test_a_map_to_a_directory_without_a_chart_is_reported(tmp_path: Path) -> None:
     (tmp_path / "redis").mkdir()
 
     with pytest.raises(SourceError) as caught:
@@ -207,7 +205,7 @@ async def test_what_is_mapped_and_is_not_a_chart_is_reported(tmp_path: Path) -> 
     assert caught.value.code == "source.chart.archive"
 
 
-async def test_of_several_maps_the_first_that_fits_counts(tmp_path: Path) -> None:
+async def test_the_first_matching_map_is_used(tmp_path: Path) -> None:
     whole = Checkout(CHARTS, tmp_path / "flag", is_override=True)
     write_chart(tmp_path / "flag" / "redis", "redis", "1.0.0")
     unit_resource = mapped(write_chart(tmp_path / "own", "redis", "1.0.0"))

@@ -100,7 +100,7 @@ def refusal(jq: Jq, expression: str) -> DialectError:
         '"/etc/passwd" | modulemeta',
     ],
 )
-def test_what_is_ignored_is_what_jq_deletes(expression: str) -> None:
+def test_ignored_fields_equal_those_that_jq_deletes(expression: str) -> None:
     rules = (IgnoreDifference(kind="*", expressions=(expression,)),)
     try:
         (left,) = oracle.compile(f"del({expression})").input_value(BODY).all() or [BODY]
@@ -110,14 +110,14 @@ def test_what_is_ignored_is_what_jq_deletes(expression: str) -> None:
     assert with_live_values(BODY, {}, rules, find_paths) == left
 
 
-def test_expressions_of_an_object_are_asked_together_and_both_bodies_at_once(jq: Jq) -> None:
+def test_all_expressions_of_an_object_are_evaluated_in_one_request(jq: Jq) -> None:
     expected, live = jq.paths_for(ITEM)((".a", ".b[]?"), ({"a": 1}, {"b": [2, 3]}))
 
     assert expected == (("a",),)
     assert live == (("b", 0), ("b", 1))
 
 
-def test_an_expression_that_ends_with_an_error_leads_nowhere_and_the_others_do(jq: Jq) -> None:
+def test_a_failing_expression_does_not_affect_the_others(jq: Jq) -> None:
     assert read_result(jq, ".data[]", ".list[].name", ".deep") == (
         ("data", "password"),
         ("data", "app.conf"),
@@ -189,7 +189,7 @@ def test_an_expression_that_computes_values_is_not_a_path(
         "if .a then .b else 1 end",
     ],
 )
-def test_what_may_be_a_path_is_not_refused(jq: Jq, expression: str) -> None:
+def test_possible_paths_are_accepted(jq: Jq, expression: str) -> None:
     jq.check(expression)
 
 
@@ -203,7 +203,7 @@ def test_what_may_be_a_path_is_not_refused(jq: Jq, expression: str) -> None:
         "last(range(1e12))",
     ],
 )
-def test_what_never_ends_is_ended_and_the_next_is_answered(expression: str) -> None:
+def test_an_endless_expression_is_stopped_and_the_next_one_works(expression: str) -> None:
     with closing(Jq()) as jq:
         error = refusal(jq, expression)
         paths = read_result(jq, ".deep")
@@ -214,7 +214,7 @@ def test_what_never_ends_is_ended_and_the_next_is_answered(expression: str) -> N
     assert paths == (("deep",),)
 
 
-def test_what_eats_memory_is_ended_and_the_next_is_answered() -> None:
+def test_an_expression_with_too_much_memory_is_stopped_and_the_next_one_works() -> None:
     with closing(Jq(SMALL)) as jq:
         error = refusal(jq, "def f: 1 + f; f")
         paths = read_result(jq, ".deep")
@@ -224,7 +224,7 @@ def test_what_eats_memory_is_ended_and_the_next_is_answered() -> None:
     assert paths == (("deep",),)
 
 
-def test_one_that_does_not_end_is_named_among_others_with_its_object_and_without_values() -> None:
+def test_an_endless_expression_is_reported_with_its_object_and_without_values() -> None:
     expressions = (".deep", f"(stderr | {ENDLESS})", ".list")
     with closing(Jq()) as jq, pytest.raises(DialectError) as caught:
         jq.paths_for(ITEM)(expressions, (BODY, {}))
@@ -235,7 +235,7 @@ def test_one_that_does_not_end_is_named_among_others_with_its_object_and_without
     assert "hunter2" not in str(caught.value)
 
 
-def test_of_the_same_objects_nothing_is_asked_again() -> None:
+def test_results_of_unchanged_objects_are_cached() -> None:
     with closing(Jq()) as jq:
         before = read_result(jq, ".deep")
 
@@ -243,7 +243,7 @@ def test_of_the_same_objects_nothing_is_asked_again() -> None:
     assert read_result(jq, ".deep") == before
 
 
-def test_what_did_not_end_is_not_asked_again() -> None:
+def test_an_endless_expression_is_not_repeated() -> None:
     with closing(Jq()) as jq:
         first = refusal(jq, "def f: f; f")
 

@@ -61,7 +61,7 @@ async def play(folder: Path, files: dict[str, str]) -> SimulationResult:
         ("v1/ConfigMap/default/old@present", False),
     ],
 )
-async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
+async def test_a_unit_starts_when_its_awaited_object_has_the_requested_state(
     dependency: str, *, passes: bool, tmp_path: Path
 ) -> None:
     run = await play_unit(tmp_path, dependency)
@@ -84,7 +84,7 @@ async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
         ("example.com/v1/Ship/default/one@present", False),
     ],
 )
-async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_do_not_wait(
+async def test_only_the_dependent_object_waits_for_the_requested_state(
     dependency: str, *, passes: bool, tmp_path: Path
 ) -> None:
     run = await play_object(tmp_path, dependency)
@@ -98,7 +98,7 @@ async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_d
     assert applied - {"shop"} == ({"own", "late"} if passes else {"own"})
 
 
-async def test_what_is_only_awaited_is_no_object_of_its_unit(
+async def test_an_awaited_object_does_not_belong_to_the_unit(
     tmp_path: Path, wording: RecordedWording
 ) -> None:
     later = depending(config_map("late"), "metadata: {name: late", "Secret/kube-system/key@present")

@@ -44,5 +44,5 @@ def test_submodules_can_be_left_out() -> None:
 
 
 @pytest.mark.parametrize("text", ["base", "../base", "https://host/only", "a.yaml", ""])
-def test_other_texts_are_none(text: str) -> None:
+def test_other_texts_are_not_bases(text: str) -> None:
     assert parse_base(text) is None

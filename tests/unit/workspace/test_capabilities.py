@@ -36,14 +36,14 @@ async def render_all(
         return [await render_unit(unit, cluster, workshop) for unit, cluster in expected]
 
 
-async def test_a_cluster_says_its_version_and_its_kinds() -> None:
+async def test_the_version_and_the_kinds_of_a_cluster_are_used() -> None:
     cluster = await a_session(sandbox_world()).capabilities()
 
     assert cluster.kube_version.startswith("v1.")
     assert {"v1", "v1/Pod", "apps/v1", "apps/v1/Deployment"} <= {*cluster.api_versions}
 
 
-async def test_what_the_user_gives_wins_over_what_the_cluster_says(tmp_path: Path) -> None:
+async def test_options_take_precedence_over_the_cluster(tmp_path: Path) -> None:
     chart = await asyncio.to_thread(write_chart, tmp_path / "web", template=SEES)
     setting = RenderSettings(cache=Cache(tmp_path / "cache"))
     request = unit_for_path(str(chart), name="shop", kube_version="v1.33.0")

@@ -77,7 +77,7 @@ def test_patterns_reach_a_tree_below_their_file(tmp_path: Path) -> None:
     assert filter_ignored(("docs/a.yaml", "web.yaml"), tmp_path / "apps", config) == ("web.yaml",)
 
 
-def test_without_a_file_nothing_is_left_out(tmp_path: Path) -> None:
+def test_without_a_file_nothing_is_ignored(tmp_path: Path) -> None:
     assert read_config(tmp_path, tmp_path) == Config()
     assert filter_ignored(FILES, tmp_path, Config()) == FILES
 

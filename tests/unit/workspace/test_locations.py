@@ -34,9 +34,7 @@ def a_finding(message: str, of: UnitId, named: UnitId | None = None) -> Finding:
 
 
 @pytest.mark.parametrize("message", ["no source", "no ref `web`"])
-def test_a_unit_that_a_message_does_not_name_is_added_whatever_the_message_says(
-    tmp_path: Path, message: str
-) -> None:
+def test_the_unit_is_added_to_a_message_without_it(tmp_path: Path, message: str) -> None:
     (finding,) = located(tmp_path, a_finding(message, WEB), a_finding(message, API))
 
     assert finding.message.startswith("`Application/argocd/web` ")

@@ -73,7 +73,7 @@ def test_a_version_that_there_is_not_is_an_error() -> None:
     assert "`argoproj.io/v1alpha1`" in finding.message
 
 
-def test_what_a_render_has_made_keeps_its_place() -> None:
+def test_a_rendered_object_keeps_its_location() -> None:
     document = read_documents(TEXT, "shop.yaml")[1]
     made = msgspec.structs.replace(document, body={**document.body, "extra": 1})
 
@@ -100,7 +100,7 @@ def test_a_file_on_disk_is_read_again(tmp_path: Path) -> None:
     assert [finding.location.line for finding in findings if finding.location] == [15, 12, 23]
 
 
-def test_a_file_that_is_gone_leaves_the_place_of_the_object() -> None:
+def test_without_its_file_the_location_of_the_object_is_kept() -> None:
     findings = check_objects(read_documents(TEXT, "no/such/file.yaml"), FieldLocator(Path()).file)
 
     assert [finding.location.line for finding in findings if finding.location] == [5, 5, 20]
@@ -138,9 +138,7 @@ spec:
         ({"sourceHydrator": {"syncSource": {}}}, "refused at spec.sourceHydrator.drySource"),
     ],
 )
-def test_what_a_server_says_of_an_application_is_said_once(
-    spec: dict[str, Json], expected: str
-) -> None:
+def test_an_error_of_an_application_is_reported_once(spec: dict[str, Json], expected: str) -> None:
     whole = {"project": "default", "destination": {}, **spec}
     kept = {name: item for name, item in whole.items() if item is not None}
     text = APPLICATION + "".join(
@@ -166,7 +164,7 @@ def test_text_that_yaml_reads_as_a_number_is_to_be_put_in_quotes(wording: Record
     wording(finding.fix)
 
 
-def test_quotes_are_suggested_whatever_the_server_says_about_the_type(
+def test_quotes_are_suggested_for_any_type_error(
     monkeypatch: pytest.MonkeyPatch, wording: RecordedWording
 ) -> None:
     reworded = Cause("spec.sources[0].targetRevision", "FieldValueTypeInvalid", "not this type")

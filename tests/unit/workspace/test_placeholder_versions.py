@@ -16,7 +16,7 @@ from tidegate.workspace.rendering.charts import matching_version
         *(">=1.0.0-0", "1 || 2", "7.1.0+build.5"),
     ],
 )
-def test_it_is_one_that_the_range_takes(version_range: str) -> None:
+def test_the_placeholder_version_matches_the_range(version_range: str) -> None:
     version, bounds = (
         read_version(matching_version(version_range)),
         read_range(version_range or "*"),
@@ -27,5 +27,5 @@ def test_it_is_one_that_the_range_takes(version_range: str) -> None:
     assert bounds.matches(version)
 
 
-def test_for_what_is_no_range_it_is_some_version() -> None:
+def test_an_invalid_range_has_some_placeholder_version() -> None:
     assert matching_version("the newest") == "0.0.0"

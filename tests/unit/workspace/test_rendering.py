@@ -56,7 +56,7 @@ async def rendered(
         return await render_request(unit, workshop)
 
 
-async def test_what_may_not_be_kept_is_not(setting: RenderSettings, tmp_path: Path) -> None:
+async def test_private_results_are_not_cached(setting: RenderSettings, tmp_path: Path) -> None:
     write_chart(tmp_path / "web")
     release = a_release("web", root=tmp_path)
 
@@ -101,7 +101,7 @@ async def test_the_cache_stays_within_its_limit(tmp_path: Path) -> None:
     assert kept(setting) == 0
 
 
-async def test_generator_inputs_are_open_only_in_a_private_place_that_is_gone_afterwards(
+async def test_decrypted_generator_inputs_are_in_a_private_temporary_directory(
     tmp_path: Path,
 ) -> None:
     key = AgeKey.generate()
@@ -155,7 +155,7 @@ async def test_the_secret_of_a_patch_is_hidden_wherever_it_went(
     assert kept(setting) == 0
 
 
-async def test_what_stands_in_or_was_changed_by_hand_is_not_applied(
+async def test_placeholders_and_modified_files_are_not_applied(
     setting: RenderSettings, tmp_path: Path
 ) -> None:
     key, rule = AgeKey.generate(), ("--encrypted-regex", "^stringData$")

@@ -31,7 +31,7 @@ from tidegate.workspace.request import unit_for_path
         ("clusters/prod/shop", "shop"),
     ],
 )
-def test_a_directory_gives_its_name_with_those_above_where_it_says_little(
+def test_a_unit_name_includes_parent_directories_if_needed(
     tmp_path: Path, path: str, name: str
 ) -> None:
     (tmp_path / path).mkdir(parents=True)
@@ -78,7 +78,7 @@ def test_another_revision_is_the_same_unit(address: str) -> None:
     assert len({unit.sources[0].source for unit in units}) == 3
 
 
-def test_a_revision_beside_an_address_wins_over_the_one_in_it() -> None:
+def test_the_revision_option_overrides_that_of_the_url() -> None:
     unit = unit_for_path("https://host/org/repo//path?ref=v1", revision="v2")
 
     source = unit.sources[0].source
@@ -117,7 +117,7 @@ def test_a_packed_chart_is_called_like_its_file_and_is_nothing_else(tmp_path: Pa
     assert isinstance(unit.sources[0].request, ChartRequest)
 
 
-def test_what_the_user_says_counts(tmp_path: Path) -> None:
+def test_options_of_the_user_are_used(tmp_path: Path) -> None:
     (tmp_path / "prod").mkdir()
 
     unit = unit_for_path(str(tmp_path / "prod"), name="shop", namespace="web", cluster="east")
@@ -137,7 +137,7 @@ def test_a_tree_reaches_to_the_root_of_its_repository(tmp_path: Path) -> None:
     assert source.request.path == "web/prod"
 
 
-def test_values_are_files_wherever_they_lie_or_addresses(tmp_path: Path) -> None:
+def test_values_can_be_files_or_urls(tmp_path: Path) -> None:
     values = (str(tmp_path / "v.yaml"), "https://host/v.yaml")
 
     (source,) = unit_for_path(str(tmp_path), values=values, parameters=(("a", "1"),)).sources
@@ -148,7 +148,7 @@ def test_values_are_files_wherever_they_lie_or_addresses(tmp_path: Path) -> None
     assert address == ValuesUrl("https://host/v.yaml")
 
 
-def test_what_is_neither_a_directory_nor_an_address_is_refused(
+def test_a_path_that_is_neither_a_directory_nor_a_url_is_rejected(
     tmp_path: Path, wording: RecordedWording
 ) -> None:
     with pytest.raises(RenderError) as missing:

@@ -54,7 +54,7 @@ async def test_a_call_is_sent_at_once_and_its_answer_handed_over() -> None:
     assert await line.wait(None) == (Response(RequestId(1), Success()),)
 
 
-async def test_the_caller_never_hears_of_a_loss_that_was_made_good() -> None:
+async def test_a_repaired_loss_is_not_reported_to_the_caller() -> None:
     world = ScriptedWorld()
     line = ResilientWorld(world)
     line.submit(a_write())
@@ -68,7 +68,7 @@ async def test_the_caller_never_hears_of_a_loss_that_was_made_good() -> None:
     assert world.sent == [a_write(), a_write()]
 
 
-async def test_what_was_late_is_handed_to_its_caller() -> None:
+async def test_a_late_response_is_delivered_to_its_caller() -> None:
     world = ScriptedWorld()
     line = ResilientWorld(world)
 
@@ -101,7 +101,7 @@ async def test_a_watch_reports_the_existing_objects_and_then_its_answer() -> Non
     )
 
 
-async def test_a_stream_that_expires_is_mended_behind_the_callers_back() -> None:
+async def test_an_expired_watch_is_restarted_transparently() -> None:
     world = ScriptedWorld()
     line = await a_whole_view(world, "a")
     world.deliver(WatchEnded(world.sent[-1].request_id, Expired("too old")))
@@ -115,7 +115,7 @@ async def test_a_stream_that_expires_is_mended_behind_the_callers_back() -> None
     assert world.sent[-1].request == Watch(Selection(CONFIG_MAP), "30")
 
 
-async def test_a_silent_stream_is_replaced_and_what_the_old_one_still_says_is_ignored() -> None:
+async def test_a_silent_watch_is_replaced_and_late_events_are_ignored() -> None:
     world = ScriptedWorld()
     line = await a_whole_view(world, "a")
     silent = world.sent[-1].request_id
@@ -128,7 +128,7 @@ async def test_a_silent_stream_is_replaced_and_what_the_old_one_still_says_is_ig
     assert await line.wait(Ms(world.now() + 1)) == (TimerFired(),)
 
 
-async def test_where_the_cluster_is_forbidden_the_namespaces_are_watched_one_by_one() -> None:
+async def test_without_cluster_wide_permission_namespaces_are_watched_separately() -> None:
     world = ScriptedWorld()
     line = ResilientWorld(world)
     line.submit(watching("shop", "mail"))
@@ -167,7 +167,7 @@ async def test_a_watch_from_a_version_is_whole_from_the_start() -> None:
     assert world.sent[-1].request == Watch(Selection(CONFIG_MAP), "7")
 
 
-async def test_a_cancelled_watch_ends_its_stream_and_says_nothing_more() -> None:
+async def test_a_cancelled_watch_ends_its_stream() -> None:
     world = ScriptedWorld()
     line = await a_whole_view(world, "a")
     stream = world.sent[-1].request_id

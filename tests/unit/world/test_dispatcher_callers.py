@@ -57,7 +57,7 @@ async def waits_of(client: Client, log: list[str], name: str, *, until: Ms | Non
     log.append(f"{name}: {len(messages)}")
 
 
-async def test_a_fact_goes_to_whoever_asked() -> None:
+async def test_a_message_is_delivered_to_its_caller() -> None:
     world = ScriptedWorld()
     item, other = (dispatcher := Dispatcher(world)).client(), dispatcher.client()
     first, second = item.submit(GET), other.submit(GET)
@@ -93,7 +93,7 @@ async def test_answers_without_a_request_are_dropped() -> None:
     assert messages == ()
 
 
-async def test_of_a_call_that_is_cancelled_nothing_is_heard_though_its_answer_was_there() -> None:
+async def test_the_response_of_a_cancelled_call_is_dropped() -> None:
     world = ScriptedWorld()
     dispatcher = Dispatcher(world)
     item, other = dispatcher.client(), dispatcher.client()
@@ -117,7 +117,7 @@ async def test_a_wait_that_is_woken_ends_without_facts() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1])
-async def test_waking_one_does_not_wake_the_others(place: int) -> None:
+async def test_waking_one_caller_does_not_wake_the_others(place: int) -> None:
     """Whether it is the one that listens for all or not."""
     world, log = HeldWorld(), list[str]()
     clients = (dispatcher := Dispatcher(world)).client(), dispatcher.client()
@@ -134,7 +134,7 @@ async def test_waking_one_does_not_wake_the_others(place: int) -> None:
     assert log == [f"{place}: 0", f"{1 - place}: 1"]
 
 
-async def test_when_the_one_that_listens_is_done_another_listens() -> None:
+async def test_when_the_listening_caller_is_done_another_one_listens() -> None:
     world, log = HeldWorld(), list[str]()
     dispatcher = Dispatcher(world)
     first, second = dispatcher.client(), dispatcher.client()
@@ -149,7 +149,7 @@ async def test_when_the_one_that_listens_is_done_another_listens() -> None:
     assert log == ["first: 1", "second: 1"]
 
 
-async def test_when_the_one_that_listens_is_cancelled_another_listens() -> None:
+async def test_when_the_listening_caller_is_cancelled_another_one_listens() -> None:
     world, log = HeldWorld(), list[str]()
     dispatcher = Dispatcher(world)
     first, second = dispatcher.client(), dispatcher.client()
@@ -164,7 +164,7 @@ async def test_when_the_one_that_listens_is_cancelled_another_listens() -> None:
     assert log == ["second: 1"]
 
 
-async def test_an_earlier_alarm_than_that_of_the_one_who_listens_is_kept() -> None:
+async def test_a_timer_earlier_than_that_of_the_listening_caller_is_kept() -> None:
     now = ScriptedWorld().now()
     soon, later = Ms(now + SECOND), Ms(now + 60 * SECOND)
     world, log = HeldWorld(comes=soon), list[str]()
@@ -180,7 +180,7 @@ async def test_an_earlier_alarm_than_that_of_the_one_who_listens_is_kept() -> No
     assert log == ["second: 0"]
 
 
-async def test_a_question_whose_asker_is_cancelled_is_withdrawn() -> None:
+async def test_a_request_of_a_cancelled_caller_is_withdrawn() -> None:
     world = HeldWorld()
     dispatcher = Dispatcher(world)
 
@@ -213,7 +213,7 @@ async def test_while_a_caller_works_outside_only_new_callers_listen() -> None:
     assert log == ["patient: 0"]
 
 
-async def test_a_notified_caller_leaves_the_listening_to_the_caller_that_asks() -> None:
+async def test_a_notified_caller_passes_listening_to_a_waiting_caller() -> None:
     world = HeldWorld()
     dispatcher, log = Dispatcher(world), list[str]()
     patient = dispatcher.client()

@@ -44,11 +44,11 @@ def make_watching_reflector(*names: str) -> Reflector:
     return reflector
 
 
-def test_it_begins_with_a_page_of_a_list() -> None:
+def test_a_reflector_starts_with_a_list() -> None:
     assert make_reflector().start(NOW) == ReflectorAction(request=List(EVERYWHERE, PAGE_SIZE))
 
 
-def test_it_requests_page_after_page_and_reports_each_as_it_comes() -> None:
+def test_pages_are_requested_and_reported_in_order() -> None:
     reflector = make_reflector()
     reflector.start(NOW)
 
@@ -63,11 +63,11 @@ def test_it_requests_page_after_page_and_reports_each_as_it_comes() -> None:
     assert last.request == Watch(EVERYWHERE, "10")
 
 
-def test_a_caller_who_has_a_version_gets_a_stream_from_there() -> None:
+def test_a_caller_with_a_version_gets_a_watch_from_there() -> None:
     assert make_reflector(since="7").start(NOW).request == Watch(EVERYWHERE, "7")
 
 
-def test_changes_of_the_stream_are_reported_as_they_come() -> None:
+def test_changes_of_a_watch_are_reported() -> None:
     reflector = make_watching_reflector("a")
 
     turns = [
@@ -83,7 +83,7 @@ def test_changes_of_the_stream_are_reported_as_they_come() -> None:
     ]
 
 
-def test_what_the_caller_knows_already_is_not_reported_again() -> None:
+def test_known_versions_are_not_reported_again() -> None:
     reflector = make_watching_reflector("a")
 
     assert list_results(reflector.on_event(WatchEventType.ADDED, a_live("a", version=1), NOW)) == []
@@ -111,7 +111,7 @@ def test_a_lost_stream_is_taken_up_after_a_rest() -> None:
     assert reflector.on_timer(alarm).request == Watch(EVERYWHERE, "10")
 
 
-def test_streams_that_end_as_soon_as_they_begin_are_taken_up_more_and_more_slowly() -> None:
+def test_watches_that_end_at_once_are_restarted_with_backoff() -> None:
     reflector = make_watching_reflector("a")
     now, rests = NOW, []
     for _ in range(6):
@@ -125,7 +125,7 @@ def test_streams_that_end_as_soon_as_they_begin_are_taken_up_more_and_more_slowl
     assert rests[-1] > 10 * rests[0]
 
 
-def test_a_server_that_throttles_watches_is_asked_when_it_says() -> None:
+def test_a_throttled_watch_is_restarted_after_retry_after() -> None:
     reflector = make_watching_reflector("a")
 
     reflector.on_stream_end(TooManyRequests("busy", Ms(5 * SECOND)), NOW)
@@ -134,7 +134,7 @@ def test_a_server_that_throttles_watches_is_asked_when_it_says() -> None:
     assert reflector.timer >= NOW + 5 * SECOND
 
 
-def test_after_an_expired_version_it_lists_again_and_reports_only_the_difference() -> None:
+def test_after_an_expired_version_only_the_difference_is_reported() -> None:
     reflector = make_watching_reflector("same", "changed", "gone", "remade")
     reflector.on_stream_end(Expired("too old"), NOW)
     news = (
@@ -156,7 +156,7 @@ def test_after_an_expired_version_it_lists_again_and_reports_only_the_difference
     assert turn.request == Watch(EVERYWHERE, "30")
 
 
-def test_a_list_that_expires_between_pages_begins_anew() -> None:
+def test_a_list_that_expires_between_pages_starts_again() -> None:
     reflector = make_reflector()
     reflector.start(NOW)
     reflector.on_list_page(ListPage((a_live("a"),), "10", continue_token="more"), NOW)
@@ -177,7 +177,7 @@ def test_a_failed_list_is_tried_again_after_a_rest() -> None:
     assert reflector.on_timer(reflector.timer).request == List(EVERYWHERE, PAGE_SIZE)
 
 
-def test_a_silent_stream_is_hung_up_and_taken_up_anew() -> None:
+def test_a_silent_watch_is_restarted() -> None:
     reflector = make_watching_reflector("a")
     reflector.on_bookmark("15", NOW)
 
@@ -188,7 +188,7 @@ def test_a_silent_stream_is_hung_up_and_taken_up_anew() -> None:
     assert later == ReflectorAction(request=Watch(EVERYWHERE, "15"), cancel_stream=True)
 
 
-def test_every_word_from_the_stream_puts_the_silence_off() -> None:
+def test_every_message_of_a_watch_resets_the_silence_timeout() -> None:
     reflector = make_watching_reflector("a")
 
     reflector.on_bookmark("15", Ms(NOW + MINUTE))
@@ -205,7 +205,7 @@ def test_a_forbidden_request_ends_the_view_and_nothing_is_reported_as_deleted() 
     assert reflector.timer is None
 
 
-def test_a_kind_that_is_gone_takes_its_objects_along() -> None:
+def test_objects_of_a_removed_kind_are_reported_as_deleted() -> None:
     reflector = make_watching_reflector("a")
 
     turn = reflector.on_stream_end(NotServed("gone"), NOW)

@@ -52,14 +52,12 @@ def test_an_answer_is_handed_to_the_caller(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("verb", list(Verb))
 @pytest.mark.parametrize("outcome", [NOT_SENT, TooManyRequests("busy", SECOND)])
-def test_what_the_server_never_looked_at_goes_again_whatever_it_is(
-    verb: Verb, outcome: Outcome
-) -> None:
+def test_a_call_that_the_server_did_not_process_is_repeated(verb: Verb, outcome: Outcome) -> None:
     assert goes_again(a_write(verb=verb), outcome)
 
 
 @pytest.mark.parametrize("outcome", [MAYBE_SENT, BROKEN])
-def test_what_may_have_taken_effect_goes_again_only_where_twice_is_as_good_as_once(
+def test_a_call_that_may_have_taken_effect_is_repeated_only_if_idempotent(
     outcome: Outcome,
 ) -> None:
     assert goes_again(a_get(), outcome)
@@ -72,13 +70,13 @@ def test_what_may_have_taken_effect_goes_again_only_where_twice_is_as_good_as_on
 
 
 @pytest.mark.parametrize("reason", [LossReason.UNTRUSTED, LossReason.CREDENTIALS])
-def test_what_time_will_not_mend_is_not_tried_again(reason: LossReason) -> None:
+def test_permanent_errors_are_not_retried(reason: LossReason) -> None:
     assert not goes_again(
         a_get(), NoResponse(Delivery.NOT_SENT, reason, "certificate signed by nobody")
     )
 
 
-def test_a_throttled_call_rests_as_long_as_the_server_asks() -> None:
+def test_a_throttled_call_waits_for_retry_after() -> None:
     scheduler = sent_once(a_get())
 
     scheduler.handle_outcome(RequestId(1), TooManyRequests("busy", Ms(7_000)), NOW)
@@ -108,7 +106,7 @@ def test_rests_grow_and_differ_by_ticket_but_not_by_run() -> None:
     assert rests(1, seed=7) == sorted(rests(1, seed=7))
 
 
-def test_patience_ends_and_the_caller_hears_whether_it_may_have_been_sent() -> None:
+def test_after_the_retry_limit_the_caller_learns_whether_the_call_was_sent() -> None:
     scheduler = sent_once(a_write())
     scheduler.handle_outcome(RequestId(1), MAYBE_SENT, NOW)
     alarm = scheduler.next_retry()
@@ -122,7 +120,7 @@ def test_patience_ends_and_the_caller_hears_whether_it_may_have_been_sent() -> N
     )
 
 
-def test_a_server_that_goes_on_failing_is_believed_after_five_times() -> None:
+def test_a_persistent_server_error_is_returned_after_five_attempts() -> None:
     scheduler = sent_once(a_get())
     now, tries = NOW, 1
     while scheduler.handle_outcome(RequestId(1), BROKEN, now) is None:
@@ -135,7 +133,7 @@ def test_a_server_that_goes_on_failing_is_believed_after_five_times() -> None:
     assert tries == 5
 
 
-def test_no_more_calls_fly_than_the_window_holds_and_each_answer_makes_room() -> None:
+def test_the_concurrency_window_limits_calls_in_flight() -> None:
     scheduler = RequestScheduler()
     for request_id in range(1, 101):
         scheduler.add(a_get(request_id), NOW)
@@ -175,7 +173,7 @@ def test_a_throttling_cluster_gets_fewer_at_a_time_and_its_neighbour_does_not() 
     assert again.count("fine") >= 16
 
 
-def test_answers_that_come_much_later_than_usual_narrow_the_window() -> None:
+def test_slow_responses_shrink_the_concurrency_window() -> None:
     scheduler = RequestScheduler()
     now = NOW
     for latency in [20] * 200 + [2_000] * 20:
@@ -206,7 +204,7 @@ def test_a_withdrawn_call_is_not_sent_and_its_answer_is_dropped() -> None:
     assert scheduler.pop_ready(NOW) == []
 
 
-def test_what_is_late_is_not_sent_any_more() -> None:
+def test_an_expired_call_is_not_sent() -> None:
     scheduler, call = RequestScheduler(), structs.replace(a_write(), deadline=Ms(NOW + 10))
     scheduler.add(call, NOW)
 
@@ -218,7 +216,7 @@ def test_what_is_late_is_not_sent_any_more() -> None:
     assert scheduler.pop_expired() == []
 
 
-def test_what_may_have_been_sent_before_it_was_late_may_have_been_sent() -> None:
+def test_an_expired_call_that_may_have_been_sent_is_reported_as_such() -> None:
     call = structs.replace(a_write(verb=Verb.APPLY), deadline=Ms(NOW + 10))
     scheduler = sent_once(call)
     scheduler.handle_outcome(call.request_id, MAYBE_SENT, NOW)
