@@ -28,12 +28,14 @@ from tidegate.world.messages import (
     TimerFired,
     WatchEnded,
 )
-from tidegate.world.requests import Call, RequestId, RunWorker, Watch, Write
+from tidegate.world.requests import Call, Request, RequestId, RunWorker, Watch, Write
 
 LONGEST = Ms(60 * MINUTE)
 Returned = TypeVar("Returned")
 Story: TypeAlias = Coroutine[object, None, str]
 """What a process does; how it ended, in a word."""
+NOT_RECEIVED = RequestId(0)
+"""The ticket of a call that never reached the shared sandbox."""
 Happening: TypeAlias = tuple[Ms, Callable[[], None]]
 
 
@@ -112,7 +114,7 @@ class ProcessWorld:
         self._realm = realm
         self._sent: dict[RequestId, tuple[RequestId, Call]] = {}
         self._messages: list[Message] = []
-        self._is_cut = False
+        self._is_cut = self._is_silent = False
 
     def now(self) -> Ms:
         return Ms(self._realm.now() + self._fast)
@@ -120,6 +122,8 @@ class ProcessWorld:
     def submit(self, call: Call) -> None:
         if self._is_cut and not isinstance(call.request, RunWorker):
             self._messages.append(_loss(call, UNREACHABLE))
+        elif self._is_silent and not isinstance(call.request, RunWorker):
+            self._sent[call.request_id] = (NOT_RECEIVED, call)
         else:
             self._sent[call.request_id] = (self._realm.send(self, call), call)
 
@@ -148,6 +152,8 @@ class ProcessWorld:
 
     def receive(self, message: Message, known_as: RequestId) -> None:
         """Take a message of the shared sandbox, unless its request was cancelled."""
+        if self._is_silent and not isinstance(self._request(known_as), RunWorker):
+            return
         if (
             isinstance(message, TimerFired)
             or self._sent.get(known_as, (None,))[0] != message.request_id
@@ -161,13 +167,23 @@ class ProcessWorld:
         """Break every connection; what was sent may still be done, and nothing more can be."""
         self._is_cut = True
         for known_as, (request_id, call) in self._sent.items():
-            if isinstance(call.request, Watch):
+            if isinstance(call.request, Watch) or request_id == NOT_RECEIVED:
                 self._realm.cancel(request_id)
             self._messages.append(_loss(structs.replace(call, request_id=known_as), DISCONNECTED))
         self._sent.clear()
 
+    def silence(self) -> None:
+        """Lose everything on the way, as a frozen server does: no call fails, none is answered."""
+        self._is_silent = True
+
     def fix(self) -> None:
-        self._is_cut = False
+        """Connect again; what was silent until now is disconnected."""
+        if self._is_silent:
+            self.cut()
+        self._is_cut = self._is_silent = False
+
+    def _request(self, known_as: RequestId) -> Request | None:
+        return self._sent[known_as][1].request if known_as in self._sent else None
 
     def die(self, *, lands: int) -> None:
         """Of the writes on their way, the first few still arrive."""
@@ -254,7 +270,8 @@ class Absence:
         ends = Ms(begins + self.seconds * SECOND)
         if self.way == "frozen":
             return [(begins, life.freeze), (ends, life.thaw)]
-        return [(begins, life.world.cut), (ends, life.world.fix)]
+        leaves = life.world.cut if self.way == "cut" else life.world.silence
+        return [(begins, leaves), (ends, life.world.fix)]
 
 
 @dataclass

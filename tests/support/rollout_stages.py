@@ -26,11 +26,11 @@ from tidegate.engine.decide import decide
 from tidegate.engine.driver import Driver
 from tidegate.engine.evaluator import HistoryBackend
 from tidegate.engine.messages import Command, Decision, Input
-from tidegate.engine.records.heartbeat import LEASE
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.engine.state.rollout import Rollout
 from tidegate.health.judge import Judge
 from tidegate.model.k8s.json_fields import get_value as part_of
+from tidegate.model.k8s.kinds import LEASE
 from tidegate.model.k8s.objects import Json, Kind
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType
@@ -88,6 +88,7 @@ class Actor:
     life: SimulatedProcess
     run: Run
     script: Script
+    driver: Driver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +109,7 @@ class ProcessOptions:
     changes: PolicyChanges = field(default_factory=PolicyChanges)
     keeps_going: bool = False
     keeper: HistoryBackend | None = None
+    patience: Ms | None = None
 
 
 PLAIN = ProcessOptions()
@@ -142,14 +144,17 @@ class Stage:
         plan = with_policy(plan, **part.changes)
         going = part.keeps_going
         settings = RolloutSettings(
-            holder=part.holder, skip_faulty_units=going, history_backend=part.keeper
+            holder=part.holder,
+            skip_faulty_units=going,
+            history_backend=part.keeper,
+            cluster_patience=part.patience,
         )
         dispatcher = Dispatcher(ResilientWorld(world))
         driver = Driver(dispatcher, plan, CRAFT, settings, run.events.append, script.decide)
         begins = Ms(START + part.begins)
         rollout = _play(driver, part, run)
         life = SimulatedProcess(world, rollout, begins, part.dies_at, part.lands)
-        return Actor(plan, life, run, script)
+        return Actor(plan, life, run, script, driver)
 
     def play(self, *actors: Actor, happenings: Iterable[Happening] = ()) -> None:
         """Let these live until all are over."""

@@ -120,6 +120,14 @@ TIMEOUT = click.option(
     metavar="DURATION",
     help="Stop cleanly after this time, for example 30m.",
 )
+CLUSTER_PATIENCE = click.option(
+    "--cluster-patience",
+    default="15m",
+    show_default=True,
+    callback=_parse_duration,
+    metavar="DURATION",
+    help="End if a cluster does not answer for this time.",
+)
 OFFLINE = click.option(
     "--offline", is_flag=True, help="Do not use the network: read local files and the cache."
 )
@@ -283,6 +291,7 @@ class Flags(TypedDict, total=False):
     yes: bool
     engine: str
     timeout: Ms | None
+    cluster_patience: Ms
     wait: bool | None
     logs: bool
     speed: float | None
@@ -553,6 +562,7 @@ PRUNE = (
 )
 ROLLOUT_OUTPUT = (
     TIMEOUT,
+    CLUSTER_PATIENCE,
     click.option("--logs", is_flag=True, help="Print the logs of hooks and Jobs."),
     click.option(
         "--speed",

@@ -9,6 +9,7 @@ OUTCOME_CODES = {
     RolloutOutcome.INVALID: 3,
     RolloutOutcome.FAILED: 4,
     RolloutOutcome.FORBIDDEN: 5,
+    RolloutOutcome.UNREACHABLE: 5,
     RolloutOutcome.SUPERSEDED: 6,
     RolloutOutcome.TIMED_OUT: 8,
     RolloutOutcome.STOPPED: 130,

@@ -83,6 +83,7 @@ async def show_rollout(
         rollout_options,
         pace=speed,
         timeout=flags["timeout"],
+        cluster_patience=flags["cluster_patience"],
         explain_gates=True,
         stream_logs=flags["logs"],
     )
@@ -106,6 +107,7 @@ def _next_commands(target: ClusterTargets, outcome: RolloutOutcome) -> NextComma
         RolloutOutcome.STOPPED,
         RolloutOutcome.TIMED_OUT,
         RolloutOutcome.SUPERSEDED,
+        RolloutOutcome.UNREACHABLE,
     }
     arguments = [
         argument for argument in sys.argv[1:] if can_resume or argument != "--ignore-waves"

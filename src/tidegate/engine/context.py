@@ -67,6 +67,8 @@ class RolloutSettings(msgspec.Struct, frozen=True, kw_only=True):
     preflight_only: bool = False
     """Whether to end after preflight, without any write."""
     preflight_mode: PreflightMode = PreflightMode.LOCAL
+    cluster_patience: Ms | None = None
+    """How long to wait for a cluster that does not answer; None waits without limit."""
     excluded: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
     """Units that are known to be impossible to start, with the reason."""
     approved: frozenset[UnitId] = frozenset()

@@ -40,6 +40,7 @@ from tidegate.engine.state.start_order import (
 )
 from tidegate.engine.state.step_gates import (
     check_gate,
+    extend_deadlines,
     handle_health_changed,
     handle_probe_finished,
     handle_status_read,
@@ -59,6 +60,8 @@ def decide(rollout: Rollout, trigger: messages.Input, now: Ms) -> messages.Decis
         handle_preflight_failed(context, trigger)
     elif isinstance(trigger, messages.HooksDeleted):
         handle_hooks_deleted(context, trigger)
+    elif isinstance(trigger, messages.ClusterAnswered):
+        extend_deadlines(context, trigger)
     elif isinstance(trigger, messages.LeaseAcquired):
         handle_lease_acquired(context, trigger)
     elif isinstance(trigger, messages.LeaseRequested):

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
+import msgspec
+from msgspec.structs import replace
+
 from tidegate.engine import messages
 from tidegate.engine.cluster.preflight.checks import ObjectFailure, failure_events
 from tidegate.engine.cluster.procedures import Pause, Procedure, ProcedureRunner
@@ -22,7 +25,7 @@ from tidegate.engine.state.rollout import Rollout
 from tidegate.engine.status.writer import StatusWriter
 from tidegate.model.plans.plan import Plan, PlannedUnit
 from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
-from tidegate.model.times import Ms
+from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.release_history import RevisionOutcome
 from tidegate.model.units.unit import UnitId
 from tidegate.world.dispatcher import Dispatcher
@@ -39,7 +42,20 @@ from tidegate.world.messages import (
 from tidegate.world.requests import MAX_DISCOVERY_AGE
 
 LEASED = "LeaseHeld"
+NO_RESPONSE = "NoResponse"
+UNKNOWN_MESSAGE = "the cluster did not answer"
+SILENT_STOP_LIMIT = Ms(10 * SECOND)
+"""How long after a request to stop a rollout ends if a cluster does not answer."""
+STOP_LIMIT = Ms(30 * SECOND)
+"""The same if all clusters answer."""
 Decide: TypeAlias = Callable[[Rollout, messages.Input, Ms], messages.Decision]
+
+
+class _StopRequest(msgspec.Struct, frozen=True):
+    """A request to stop the rollout."""
+
+    at: Ms
+    reason: str
 
 
 class Driver:
@@ -63,6 +79,10 @@ class Driver:
         """Whether this rollout gave way to another one."""
         self.is_timed_out = False
         """Whether the rollout was stopped because its time was up."""
+        self.is_unreachable = False
+        """Whether the rollout ended because a cluster did not answer for too long."""
+        self.is_cut_off = False
+        """Whether the rollout ended without waiting for the answers of a cluster."""
         self._decide = decide
         self.world = world
         self._plan = self._requested_plan = plan
@@ -80,6 +100,7 @@ class Driver:
             self._context, self._procedures, self._rollout, settings.status_builder
         )
         self._wake_at: Ms | None = None
+        self._stop_request: _StopRequest | None = None
         self._started = False
         self._ending_units = 0
         """Number of units whose lease is being released."""
@@ -112,6 +133,7 @@ class Driver:
                 if not self._procedures.deliver(message.request_id, error) and cluster is not None:
                     self._handle_watch_error(cluster, error)
             case WatchEvent():
+                self._procedures.record_event(message.request_id)
                 cluster = self._procedures.watches.get(message.request_id)
                 if cluster is not None:
                     self._handle_watch_event(cluster, message)
@@ -133,16 +155,60 @@ class Driver:
         if self.closed:
             return
         now = self.world.now()
+        self._procedures.contacts.update(now)
         self._procedures.resume_due(now)
         self._maintain_leases(now)
         if self._wake_at is not None and now >= self._wake_at:
             self._inbox.append(messages.TimerElapsed())
         self._process_inbox()
+        if self._gives_up_at is not None and now >= self._gives_up_at:
+            self._give_up()
+
+    def _report_contacts(self) -> None:
+        """Emit which clusters do not answer, and which answer again."""
+        now = self.world.now()
+        for change in self._procedures.contacts.take_changes(now):
+            event_type, reason = EventType.CLUSTER_WAITING, NO_RESPONSE
+            if not change.message:
+                event_type, reason = EventType.CLUSTER_ANSWERED, ""
+                if self._started:
+                    self._inbox.appendleft(messages.ClusterAnswered(change.cluster, change.silence))
+            cluster, message = change.cluster, change.message
+            self._emit(Event(now, event_type, reason=reason, message=message, cluster=cluster))
+
+    @property
+    def _gives_up_at(self) -> Ms | None:
+        """When the rollout ends although calls are in flight; None if it waits for them."""
+        silent_since = self._procedures.contacts.silent_since
+        if self._stop_request is not None:
+            limit = STOP_LIMIT if silent_since is None else SILENT_STOP_LIMIT
+            return Ms(self._stop_request.at + limit)
+        patience = self._context.settings.cluster_patience
+        if silent_since is None or patience is None:
+            return None
+        return Ms(silent_since + patience)
+
+    def _give_up(self) -> None:
+        """End at once. What is in flight is not known, and the journal stays as it is."""
+        now, silences = self.world.now(), self._procedures.contacts.describe_silent()
+        self.is_cut_off = True
+        self.is_unreachable = self._stop_request is None and not self.result
+        for run in self._rollout.unknown_writes(self._procedures.cancel_all()):
+            step, ref = run.step.step, run.item.ref
+            event = Event(now, EventType.OBJECT_UNKNOWN, step.id, ref, NO_RESPONSE, UNKNOWN_MESSAGE)
+            self._emit(replace(event, unit=step.unit, cluster=step.cluster))
+        if self.result:
+            self.closed = True
+            return
+        reasons = [] if self._stop_request is None else [self._stop_request.reason]
+        message = "; ".join((*reasons, *silences))
+        self._finish_now(Event(now, EventType.ROLLOUT_FINISHED, reason="stopped", message=message))
 
     @property
     def wake_at(self) -> Ms | None:
         """Time of the next due action; None if there is none."""
         times = [self._wake_at, self._procedures.wake_at, self._context.leases.flush_at]
+        times += [self._procedures.contacts.next_update, self._gives_up_at]
         times += [
             cluster_leases.heartbeat.wake_at
             for cluster_leases in self._context.leases.leases_by_cluster.values()
@@ -162,7 +228,8 @@ class Driver:
             self._procedures.run(lease.flush(self.world.now), lambda _: None)
 
     def stop(self, reason: str) -> None:
-        """Start nothing more; what is in progress finishes in order."""
+        """Start nothing more; what is in progress finishes in order, within a limit."""
+        self._stop_request = self._stop_request or _StopRequest(self.world.now(), reason)
         if self._started:
             self._inbox.append(messages.StopRequested(reason))
             self._process_inbox()
@@ -321,6 +388,7 @@ class Driver:
 
     def _process_inbox(self) -> None:
         """Decide on every pending input and run the resulting commands."""
+        self._report_contacts()
         while self._inbox and not self._rollout.ended:
             decision = self._decide(self._rollout, self._inbox.popleft(), self.world.now())
             self._wake_at = decision.wake_at

@@ -83,6 +83,8 @@ class Failure(msgspec.Struct, frozen=True, gc=False):
     """Field and message of each cause, if the failure is about fields."""
     ref: Ref | None = None
     """The object that failed, if the message names one."""
+    is_unknown: bool = False
+    """Whether the action may have been done all the same."""
 
 
 class RolloutStarted(msgspec.Struct, frozen=True):
@@ -164,6 +166,14 @@ class StepExpanded(msgspec.Struct, frozen=True):
     outcome: PlanFragment | Failure
     due_units: tuple[UnitId, ...] = ()
     """Units with work to do; each must be leased before it starts."""
+
+
+class ClusterAnswered(msgspec.Struct, frozen=True, gc=False):
+    """Input: a cluster answers again. Nothing was known of its objects meanwhile."""
+
+    cluster: str
+    silence: Ms
+    """How long it did not answer."""
 
 
 class ProbeFinished(msgspec.Struct, frozen=True, gc=False):
@@ -275,6 +285,7 @@ Input = (
     | ControlInput
     | LeaseAcquired
     | LeaseRequested
+    | ClusterAnswered
     | PreflightFailed
     | JournalSaved
     | HooksDeleted

@@ -21,6 +21,11 @@ def count_noun(amount: int, singular: str) -> str:
     return f"{amount:,} {singular}" if amount == 1 else f"{amount:,} {singular}s"
 
 
+def cluster_noun(name: str) -> str:
+    """Return how a message names a cluster; an empty name is that of the only one."""
+    return f"cluster {name}" if name else "the cluster"
+
+
 def format_seconds(duration: int) -> str:
     """Format a finished duration: `0.1s`, `102.0s`."""
     return f"{duration / SECOND:.1f}s"

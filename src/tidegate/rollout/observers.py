@@ -49,19 +49,20 @@ class ObserverGroup:
         for observer in self._observers:
             observer.on_event(event)
 
-    async def run_with(self, rollout: Awaitable[str]) -> str:
+    async def run_with(self, rollout: Awaitable[str], is_cut_off: Callable[[], bool]) -> str:
         """Run the rollout with all observers, and return its result.
 
         All observers are stopped together: a remaining one would wait in a World without further
-        events.
+        events. If the rollout has ended without the answers of its cluster, so do they.
         """
         try:
             async with asyncio.TaskGroup() as group:
-                for observer in self._observers:
-                    group.create_task(observer.run())
+                tasks = [group.create_task(observer.run()) for observer in self._observers]
                 result = await rollout
-                for observer in self._observers:
+                for observer, task in zip(self._observers, tasks, strict=True):
                     observer.stop()
+                    if is_cut_off():
+                        task.cancel()
         except BaseExceptionGroup as errors:
             if len(errors.exceptions) == 1:
                 raise errors.exceptions[0] from None

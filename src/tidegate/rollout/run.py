@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Protocol
 
 import msgspec
@@ -50,6 +50,8 @@ class RolloutOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Virtual seconds that pass in a real one; None does not wait."""
     timeout: Ms | None = None
     """How long the rollout may take before it is stopped cleanly."""
+    cluster_patience: Ms | None = None
+    """How long to wait for a cluster that does not answer; None waits without limit."""
     approved: frozenset[UnitId] = frozenset()
     """Units that do not wait for an approval."""
     statuses: UnitStatuses | None = None
@@ -140,15 +142,19 @@ async def roll_out(
         if replanner is None
         else replanner.drive(driver, plan.digest, until)
     )
-    result = RolloutOutcome(await observers.run_with(rollout))
+    result = RolloutOutcome(await observers.run_with(rollout, lambda: driver.is_cut_off))
     outcome = _final_outcome(result, driver, observer.progress)
     observer.progress.has_timed_out = outcome is RolloutOutcome.TIMED_OUT
+    unreported = tuple(map(redactor.redact, _find_unreported(driver, replanner)))
+    if driver.is_cut_off:  # the cluster does not answer
+        return RolloutResult(outcome, (), unreported)
     evidence = await diagnose(world, observer.progress, diagnosis_context())
-    plan_problems = replanner.problems if replanner else []
-    unreported = tuple(
-        map(redactor.redact, (*unreported_messages(driver.unreported), *plan_problems))
-    )
     return RolloutResult(outcome, evidence, unreported)
+
+
+def _find_unreported(driver: Driver, replanner: Replanner | None) -> Iterator[str]:
+    yield from unreported_messages(driver.unreported)
+    yield from replanner.problems if replanner else ()
 
 
 def _build_replanner(
@@ -199,6 +205,7 @@ def build_driver(
         holder=options.holder or holder_identity(),
         skip_faulty_units=options.skip_faulty_units,
         preflight_mode=PreflightMode.LOCAL if is_local else options.preflight_mode,
+        cluster_patience=options.cluster_patience,
         excluded=options.excluded,
         approved=options.approved,
         status_builder=options.statuses,
@@ -218,6 +225,8 @@ def _final_outcome(
         return result
     if driver.is_timed_out:
         return RolloutOutcome.TIMED_OUT
+    if driver.is_unreachable:
+        return RolloutOutcome.UNREACHABLE
     return RolloutOutcome.SUPERSEDED if driver.is_superseded else result
 
 

@@ -29,8 +29,9 @@ from tidegate.actions.delete import plan_deletion
 from tidegate.clusters.journal import delete_record
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.driver import drive
-from tidegate.engine.records.heartbeat import LEASE, lease_ref
+from tidegate.engine.records.heartbeat import lease_ref
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, build_secret_write, read_head
+from tidegate.model.k8s.kinds import LEASE
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import SECOND, Ms

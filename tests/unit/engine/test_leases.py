@@ -11,9 +11,9 @@ from tests.support.killable_processes import Absence, ProcessedWrite
 from tests.support.recorded_wording import RecordedWording
 from tests.support.rollout_cases import Case, Shape
 from tests.support.rollout_stages import NOTHING, ProcessOptions, Stage, finished
-from tidegate.engine.records.heartbeat import LEASE, LEASE_DURATION
+from tidegate.engine.records.heartbeat import LEASE_DURATION
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
-from tidegate.model.k8s.kinds import SECRET
+from tidegate.model.k8s.kinds import LEASE, SECRET
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import SECOND, Ms

@@ -66,6 +66,7 @@ class Screen:
         self._stop: StopFunction | None = None
         self._commands = NO_NEXT_COMMANDS
         self._interruptions = 0
+        self._is_cancelled = False
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._handlers: dict[signal.Signals, Callable[[], None]] = {}
@@ -133,9 +134,9 @@ class Screen:
             loop.remove_signal_handler(number)
         if self._live_output is not None:
             self._live_output.terminal.close()
-        if self._interruptions and self._stop is None:
+        if self._is_cancelled and (self._stop is None or self.progress.outcome):
             raise KeyboardInterrupt from None
-        if self._interruptions > 1:
+        if self._is_cancelled:
             raise KeyboardInterrupt(killed_message(self._commands)) from None
 
     @contextmanager
@@ -169,13 +170,15 @@ class Screen:
         self._clock = None
 
     def _interrupt(self) -> None:
-        """Stop cleanly; at once on the second interruption or before the start; then kill."""
+        """Stop cleanly while the rollout runs; else, or the second time, at once; then kill."""
         self._interruptions += 1
-        if self._interruptions == 1 and self._stop is not None:
+        is_running = self._stop is not None and not self.progress.outcome
+        if self._interruptions == 1 and self._stop is not None and is_running:
             self._output.show_notice(STOPPING_MESSAGE)
             self._stop("interrupted")
             self._refresh()
         elif self._interruptions <= 2 and self._task is not None:  # noqa: PLR2004
+            self._is_cancelled = True
             self._task.cancel()
         else:
             if self._live_output is not None:

@@ -17,12 +17,13 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.model.k8s.objects import Ref
+from tidegate.engine.cluster.contact import ClusterContacts
+from tidegate.model.k8s.objects import ClusterRef, Ref
 from tidegate.model.times import Ms
 from tidegate.model.units.identity import ImpersonatedUser
 from tidegate.world.dispatcher import Client
 from tidegate.world.messages import Delivery, LossReason, NoResponse, Outcome
-from tidegate.world.requests import Request, RequestId, Watch, Write
+from tidegate.world.requests import Request, RequestId, Watch, Write, is_idempotent
 
 ResultT = TypeVar("ResultT")
 
@@ -104,6 +105,12 @@ def gather(procedures: Iterable[Procedure[ResultT]]) -> Procedure[list[ResultT]]
     return [results[index] for index in range(len(running))]
 
 
+PERMANENT_LOSSES = frozenset(
+    {LossReason.UNTRUSTED, LossReason.CREDENTIALS, LossReason.CREDENTIALS_TIMEOUT}
+)
+"""Losses that waiting does not repair."""
+
+
 class _RunningProcedure(msgspec.Struct, eq=False):
     """A running procedure with the outcomes that it waits for."""
 
@@ -125,6 +132,7 @@ class ProcedureRunner:
         self._pause_queue: list[tuple[Ms, int, _RunningProcedure]] = []
         self.watches: dict[RequestId, str] = {}
         """The cluster of each watch; its watch events are delivered as long as it lasts."""
+        self.contacts = ClusterContacts()
 
     def run(self, procedure: Procedure[ResultT], on_result: OnResult[ResultT]) -> None:
         """Start a procedure; `on_result` receives its result, possibly at once."""
@@ -145,11 +153,8 @@ class ProcedureRunner:
         if pending is None:
             return False
         running, index, call = pending
-        if (
-            isinstance(outcome, NoResponse)
-            and outcome.reason is LossReason.DEADLINE_PASSED
-            and self._may_be_sent(call)
-        ):
+        self.contacts[call.cluster].end_call(request_id, outcome, self._client.now())
+        if isinstance(outcome, NoResponse) and self._is_sent_again(call, outcome):
             self._pending_calls[self._submit(call)] = pending
             return True
         running.outcomes[index] = outcome
@@ -158,6 +163,25 @@ class ProcedureRunner:
             outcomes = tuple(received for received in running.outcomes if received is not None)
             self._dispatch(running, running.resume(outcomes))
         return True
+
+    def record_event(self, request_id: RequestId) -> None:
+        """Record that a watch delivered something."""
+        cluster = self.watches.get(request_id)
+        if cluster is not None:
+            self.contacts[cluster].record_answer(self._client.now())
+
+    def _is_sent_again(self, call: ApiCall, outcome: NoResponse) -> bool:
+        """Return whether a call without a response is repeated instead of failing its procedure.
+
+        A call that was not sent in time is, if its deadline was extended. While the cluster does
+        not answer, so is every call that may be repeated.
+        """
+        if outcome.reason is LossReason.DEADLINE_PASSED:
+            return self._may_be_sent(call)
+        if outcome.reason in PERMANENT_LOSSES or outcome.reason is LossReason.CANCELLED:
+            return False
+        is_safe = outcome.delivery is Delivery.NOT_SENT or is_idempotent(call.request)
+        return is_safe and self.contacts[call.cluster].silent_since is not None
 
     def resume_due(self, now: Ms) -> None:
         """Resume the procedures whose pause is over."""
@@ -186,13 +210,22 @@ class ProcedureRunner:
                 request_id, NoResponse(sent, LossReason.CANCELLED, "request was cancelled")
             )
 
-    def cancel_all(self) -> None:
-        """Cancel every procedure and watch; requests that were not sent yet are never sent."""
-        for request_id in (*self._pending_calls, *self.watches):
+    def cancel_all(self) -> set[ClusterRef]:
+        """Cancel every procedure and watch; requests that were not sent yet are never sent.
+
+        Return the objects of writes that may have been sent.
+        """
+        maybe_written: set[ClusterRef] = set()
+        for request_id in self.watches:
             self._client.cancel(request_id)
+        for request_id, (_, _, call) in self._pending_calls.items():
+            is_unsent, request = self._client.cancel(request_id), call.request
+            if not is_unsent and isinstance(request, Write) and not request.dry_run:
+                maybe_written.add(ClusterRef(call.cluster, request.ref))
         self.watches.clear()
         self._pending_calls.clear()
         self._pause_queue.clear()
+        return maybe_written
 
     def _may_be_sent(self, call: ApiCall) -> bool:
         """Return whether a call may be sent after all, because its deadline was extended."""
@@ -209,6 +242,7 @@ class ProcedureRunner:
         )
         if isinstance(call.request, Watch):
             self.watches[request_id] = call.cluster
+        self.contacts[call.cluster].add_call(request_id, call.request, self._client.now())
         return request_id
 
     def _dispatch(self, running: _RunningProcedure, yielded: ProcedureYield | None) -> None:

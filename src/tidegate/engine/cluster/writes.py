@@ -173,7 +173,11 @@ def failure_from_outcome(outcome: messages.Outcome, ref: Ref | None = None) -> F
             field_messages=field_messages,
         )
     reason = outcome.reason if isinstance(outcome, messages.ServerError) else REASONS[type(outcome)]
-    return Failure(reason or "Failed", _error_message(outcome, ref))
+    is_unknown = (
+        isinstance(outcome, messages.NoResponse)
+        and outcome.delivery is messages.Delivery.MAYBE_SENT
+    )
+    return Failure(reason or "Failed", _error_message(outcome, ref), is_unknown=is_unknown)
 
 
 def _error_message(error: messages.ErrorOutcome, ref: Ref | None) -> str:

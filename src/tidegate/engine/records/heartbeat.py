@@ -18,8 +18,8 @@ import msgspec
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure
 from tidegate.engine.records.record import PERMANENT_ERRORS, Clock
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, resource_name
-from tidegate.model.k8s.kinds import NAMESPACE
-from tidegate.model.k8s.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.k8s.kinds import LEASE, NAMESPACE
+from tidegate.model.k8s.objects import Json, LiveObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.messages import (
     AlreadyExists,
@@ -31,7 +31,6 @@ from tidegate.world.messages import (
 )
 from tidegate.world.requests import Get, Verb, Write
 
-LEASE = Kind("coordination.k8s.io", "v1", "Lease")
 LEASE_DURATION = Ms(15 * SECOND)
 RENEW_INTERVAL = Ms(5 * SECOND)
 WRITE_MARGIN = Ms(5 * SECOND)

@@ -42,6 +42,7 @@ def handle_step_compared(context: DecisionContext, trigger: messages.StepCompare
             compared.drift,
         )
         run.fields, run.replaces = compared.fields, compared.replaces
+        run.is_unknown = False
     context.set_step_state(step, StepState.APPLYING)
     set_deadline(context, step)
     _start_batches(context, step)
@@ -249,6 +250,7 @@ def handle_write_finished(context: DecisionContext, trigger: messages.WriteFinis
     if run is None:
         return
     run.awaits_reply = False
+    run.is_unknown = isinstance(trigger.outcome, messages.Failure) and trigger.outcome.is_unknown
     match run.state, trigger.outcome:
         case ItemState.WITHDRAWN, outcome:
             run.step.pending_writes -= 1

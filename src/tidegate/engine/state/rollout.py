@@ -73,6 +73,8 @@ class ItemRun(msgspec.Struct, eq=False):
     """Time since which the object is Degraded or Suspended."""
     awaits_reply: bool = False
     """Whether a write has not been answered yet."""
+    is_unknown: bool = False
+    """Whether the last write may have been done, although the cluster did not answer."""
     reapply_count: int = 0
     is_probing: bool = False
     probe_passed: bool = False
@@ -110,6 +112,7 @@ class ItemRun(msgspec.Struct, eq=False):
             previous.wait_message,
         )
         self.verified_version, self.finished_uid = previous.verified_version, previous.finished_uid
+        self.is_unknown = previous.is_unknown
 
 
 class StepRun(msgspec.Struct, eq=False):
@@ -336,6 +339,15 @@ class Rollout(msgspec.Struct):
         while self._timers and self._timers[0][0] <= now:
             steps[heapq.heappop(self._timers)[2]] = None
         return list(steps)
+
+    def unknown_writes(self, in_flight: set[ClusterRef]) -> list[ItemRun]:
+        """Return the objects of which it is unknown whether they were written or deleted."""
+        return [
+            run
+            for object_ref, runs in self.items.items()
+            for run in runs
+            if run.is_unknown or (run.awaits_reply and object_ref in in_flight)
+        ]
 
     @property
     def next_timer(self) -> Ms | None:

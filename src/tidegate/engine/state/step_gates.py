@@ -62,6 +62,15 @@ def set_deadline(context: DecisionContext, step: StepRun) -> None:
         context.set_timer(step.deadline, step)
 
 
+def extend_deadlines(context: DecisionContext, trigger: messages.ClusterAnswered) -> None:
+    """Give the running steps of a cluster the time in which its controllers could do nothing."""
+    for step in context.rollout.steps.values():
+        if step.step.cluster == trigger.cluster and step.deadline is not None and not step.is_final:
+            step.deadline = Ms(step.deadline + trigger.silence)
+            step.changed_at = Ms(step.changed_at + trigger.silence)
+            context.set_timer(step.deadline, step)
+
+
 def _special_timeout(step: StepRun) -> Ms:
     """Return the separate timeout of on-failure steps and tests; 0 if there is none."""
     policy = step.unit.unit.policy

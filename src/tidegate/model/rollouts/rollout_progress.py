@@ -62,7 +62,7 @@ class GateWait(msgspec.Struct, frozen=True, gc=False):
 
 
 class UnitWait(msgspec.Struct, frozen=True, gc=False):
-    """A unit that waits for another rollout or for an approval."""
+    """A wait for another rollout, for an approval, or for a cluster that does not answer."""
 
     since: Ms
     message: str
@@ -157,6 +157,10 @@ class RolloutProgress:
         """Objects that are not written because an annotation opts out of management."""
         self.waiting_units: dict[str, UnitWait] = {}
         """Units that wait before their first step, by name."""
+        self.silent_clusters: dict[str, UnitWait] = {}
+        """Clusters that do not answer."""
+        self.unknown: list[ObjectNote] = []
+        """Objects of which it is unknown whether they were written or deleted."""
         self.retries = 0
         self.outcome = ""
         self.message = ""
@@ -222,8 +226,7 @@ class RolloutProgress:
         if event.type is EventType.ROLLOUT_FINISHED:
             self.outcome, self.message = sanitize(event.reason), sanitize(event.message)
             return
-        if event.type in {EventType.UNIT_WAITING, EventType.UNIT_ACQUIRED}:
-            self._update_unit(event)
+        self._update_external_waits(event)
         if not event.step or event.step in self._empty_steps:
             return
         step = self.steps.get(event.step) or self._add_step(_step_from_event(event))
@@ -235,12 +238,22 @@ class RolloutProgress:
         if event.type is EventType.RETRY_SCHEDULED:
             self._schedule_retry(step, event)
 
-    def _update_unit(self, event: Event) -> None:
-        unit = "" if event.unit is None else str(event.unit)
-        previous = self.waiting_units.pop(unit, None)
-        if event.type is EventType.UNIT_WAITING:
-            since = previous.since if previous else event.at
-            self.waiting_units[unit] = UnitWait(since, sanitize(event.message))
+    def _update_external_waits(self, event: Event) -> None:
+        """Update which units wait for another rollout, and which clusters do not answer."""
+        unit, message = "" if event.unit is None else str(event.unit), sanitize(event.message)
+        match event.type:
+            case EventType.UNIT_WAITING:
+                previous = self.waiting_units.pop(unit, None)
+                since = previous.since if previous else event.at
+                self.waiting_units[unit] = UnitWait(since, message)
+            case EventType.UNIT_ACQUIRED:
+                self.waiting_units.pop(unit, None)
+            case EventType.CLUSTER_WAITING:
+                self.silent_clusters[event.cluster] = UnitWait(event.at, message)
+            case EventType.CLUSTER_ANSWERED:
+                self.silent_clusters.pop(event.cluster, None)
+            case _:
+                return
 
     def _add_step(self, step: StepProgress) -> StepProgress:
         self.steps[step.id] = step
@@ -294,11 +307,22 @@ class RolloutProgress:
             self._update_wait(step, event, ref)
         elif event_type in WAIT_DETAILS and ref in step.waits:
             step.waits[ref] = _with_details(step.waits[ref], event)
-        elif event_type in {EventType.GATE_UNPROVEN, EventType.OBJECT_REFUSED}:
-            note = ObjectNote(step.id, ref, event.reason, sanitize(event.message))
-            (self.unproven if event_type is EventType.GATE_UNPROVEN else self.refused).append(note)
+        elif (notes := self._notes(event_type)) is not None:
+            notes.append(ObjectNote(step.id, ref, event.reason, sanitize(event.message)))
             if event_type is EventType.OBJECT_REFUSED and self.is_before_first_step:
                 self.preflight_refusals.append(event)
+
+    def _notes(self, event_type: EventType) -> list[ObjectNote] | None:
+        """Return the list that notes of an event are added to; None if it is no note."""
+        match event_type:
+            case EventType.GATE_UNPROVEN:
+                return self.unproven
+            case EventType.OBJECT_REFUSED:
+                return self.refused
+            case EventType.OBJECT_UNKNOWN:
+                return self.unknown
+            case _:
+                return None
 
     def _update_wait(self, step: StepProgress, event: Event, ref: Ref) -> None:
         previous = step.waits.get(ref)

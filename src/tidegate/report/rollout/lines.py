@@ -12,6 +12,7 @@ import msgspec
 
 from tidegate.errors import escape_line, sanitize
 from tidegate.model.display import (
+    cluster_noun,
     count_noun,
     format_limit,
     format_seconds,
@@ -74,6 +75,8 @@ class RolloutLog:
         self.progress = progress
         self._reports: dict[str, _StepReport] = {}
         self._skipped: list[StepProgress] = []
+        self._silence_reports: dict[str, Ms] = {}
+        """When it was repeated last that a cluster does not answer."""
         self._width = 0
 
     def add_event(self, event: Event) -> list[str]:
@@ -103,12 +106,23 @@ class RolloutLog:
             if report.next_at > now:
                 break
             lines += self._report(self.progress.steps[name], report)
-        return lines
+        return [*lines, *self._repeat_silences(now)]
+
+    def _repeat_silences(self, now: Ms) -> Iterator[str]:
+        """Yield the clusters that still do not answer."""
+        for cluster, wait in self.progress.silent_clusters.items():
+            reported_at = max(wait.since, self._silence_reports.get(cluster, wait.since))
+            if now >= reported_at + REPEAT_UNCHANGED:
+                self._silence_reports[cluster] = now
+                yield self._line(now, None, _silence_message(cluster, wait.message))
 
     def _report(self, step: StepProgress, report: _StepReport) -> list[str]:
+        """Return what a step waits for. Of a cluster that does not answer, nothing new is known."""
         at = report.next_at
         waits = report.waits_to_report(step)
         messages = list(_wait_messages(waits, at) if step.waits else _activity_messages(step, at))
+        if step.cluster in self.progress.silent_clusters:
+            messages = []
         if messages or report.last_at is None:
             report.last_at = at
         repeat_at = Ms(report.last_at + REPEAT_UNCHANGED)
@@ -162,7 +176,14 @@ class RolloutLog:
             return not event.message
         return event.type is EventType.OBJECT_REFUSED and self.progress.is_before_first_step
 
+    def _cluster_lines(self, event: Event) -> Iterator[str]:
+        if event.type is EventType.CLUSTER_WAITING:
+            yield self._line(event.at, None, _silence_message(event.cluster, _event_message(event)))
+        elif event.type is EventType.CLUSTER_ANSWERED:
+            yield self._line(event.at, None, f"{cluster_noun(event.cluster)} answers again")
+
     def _rollout_lines(self, event: Event) -> Iterator[str]:
+        yield from self._cluster_lines(event)
         if event.type is EventType.ROLLOUT_STARTED:
             steps = self.progress.counted_steps
             objects = sum(step.size for step in steps)
@@ -223,6 +244,10 @@ def _waiting_message(event: Event) -> str:
         return f"held until {format_timestamp(event.until)}: {_event_message(event)}"
     hint = f": `tidegate approve --unit {event.unit}`" if event.reason == APPROVAL else ""
     return f"waiting: {_event_message(event)}{hint}"
+
+
+def _silence_message(cluster: str, message: str) -> str:
+    return f"waiting for {cluster_noun(cluster)}: {message}"
 
 
 def _event_message(event: Event) -> str:

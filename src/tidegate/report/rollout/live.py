@@ -13,6 +13,7 @@ import msgspec
 
 from tidegate.errors import escape_line
 from tidegate.model.display import (
+    cluster_noun,
     count_noun,
     format_limit,
     format_running,
@@ -121,27 +122,27 @@ def _active_rows(
 ) -> list[Row]:
     """Return the active steps, each with the objects that keep its gate closed."""
     if progress.is_before_first_step:
-        return [*_waiting_unit_rows(progress, view, now), *_preparing_rows(progress, view)][
-            :max_rows
-        ]
-    waiting_rows = _waiting_unit_rows(progress, view, now)[: max(0, max_rows - 1)]
+        return [*_waiting_rows(progress, view, now), *_preparing_rows(progress, view)][:max_rows]
+    waiting_rows = _waiting_rows(progress, view, now)[: max(0, max_rows - 1)]
     return [
         *waiting_rows,
         *_step_rows(progress, view, now, name_width, max_rows=max_rows - len(waiting_rows)),
     ]
 
 
-def _waiting_unit_rows(progress: RolloutProgress, view: ViewOptions, now: Ms) -> list[Row]:
-    """Return the units that wait for another rollout or an approval."""
+def _waiting_rows(progress: RolloutProgress, view: ViewOptions, now: Ms) -> list[Row]:
+    """Return the clusters that do not answer, and the units that wait for others."""
     symbol = Span(f"{view.symbols.waiting} ", Style.NOTICE)
+    waits = [(cluster_noun(name), wait) for name, wait in progress.silent_clusters.items()]
+    waits += [(f"unit {unit}", wait) for unit, wait in progress.waiting_units.items()]
     return [
         _message_row(
             view,
             (symbol,),
-            f"waiting for unit {unit}: {wait.message}",
+            f"waiting for {subject}: {wait.message}",
             format_running(now - wait.since),
         )
-        for unit, wait in islice(progress.waiting_units.items(), MAX_WAITS)
+        for subject, wait in waits[:MAX_WAITS]
     ]
 
 

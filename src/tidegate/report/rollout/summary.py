@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.display import count_noun, format_seconds
+from tidegate.model.display import count_noun, format_seconds, join_limited
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.report.styled_text import UNICODE_SYMBOLS, Row, Span, Style, Symbols
 
 PASSED, STOPPED, INVALID = "passed", "stopped", "invalid"
 MAX_UNPROVEN = 5
+MAX_UNKNOWN = 5
 RESULT_NAMES = (
     (EventType.OBJECT_WRITTEN, "written"),
     (EventType.OBJECT_UNCHANGED, "unchanged"),
@@ -64,7 +65,7 @@ def stopped_rows(progress: RolloutProgress, commands: NextCommands) -> list[Row]
     consequence = "they are kept" if commands.can_resume else "the simulated cluster is gone"
     summary = f"  applied {applied:,} of {count_noun(objects, 'object')}; {consequence}"
     hint = Span(f"  {_resume_hint(commands)}", Style.STRONG)
-    return [(Span(summary),), *([(hint,)] if commands.repeat else [])]
+    return [(Span(summary),), *_unknown_rows(progress), *([(hint,)] if commands.repeat else [])]
 
 
 def killed_message(commands: NextCommands) -> str:
@@ -103,6 +104,13 @@ def _outcome_symbol(progress: RolloutProgress, symbols: Symbols) -> tuple[str, S
         if progress.outcome == STOPPED
         else (symbols.failed, Style.BAD)
     )
+
+
+def _unknown_rows(progress: RolloutProgress) -> list[Row]:
+    if not progress.unknown:
+        return []
+    names = join_limited([note.ref for note in progress.unknown if note.ref], MAX_UNKNOWN)
+    return [(Span("  not known whether written: ", Style.NOTICE), Span(names))]
 
 
 def _unproven_rows(progress: RolloutProgress) -> list[Row]:
