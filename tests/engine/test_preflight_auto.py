@@ -16,11 +16,12 @@ from tests.support.rollout_runs import Run, roll_out
 from tidegate.engine.cluster.preflight.dry_runs import DEFAULT_NAMESPACE
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.change import DiffAction
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.policy import PreflightMode
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.world.messages import Forbidden, Invalid
-from tidegate.world.requests import Verb
+from tidegate.world.requests import Call, Verb, Write
 
 TRIED = ("apply", "create")
 AUTO = asking(PreflightMode.AUTO)
@@ -173,6 +174,27 @@ async def test_a_recreated_object_is_tried_as_a_new_one() -> None:
     assert run.result == "passed"
     (tried,) = [write for write in world.writes if write.dry_run]
     assert (tried.verb, tried.ref.namespace) == (Verb.CREATE, "default")
+
+
+class CrowdedSandbox(RecordingSandbox):
+    """A sandbox in which an older rollout creates a Job just before ours is tried."""
+
+    def submit(self, call: Call) -> None:
+        is_first_trial = isinstance(call.request, Write) and call.request.dry_run
+        if is_first_trial and not self.dry_runs:
+            self.give(make_job("migrate"))
+        super().submit(call)
+
+
+async def test_an_object_that_was_created_before_its_dry_run_is_compared_again() -> None:
+    world = CrowdedSandbox()
+
+    run = await roll_out(world, make_plan_from(make_job("migrate", image="app:2")), AUTO)
+
+    assert run.result == "passed"
+    assert run.events_of(EventType.OBJECT_REFUSED) == []
+    (written,) = run.events_of(EventType.OBJECT_WRITTEN)
+    assert written.operation is DiffAction.RECREATE
 
 
 async def test_an_exhausted_quota_is_no_error_yet() -> None:

@@ -171,7 +171,7 @@ class Driver:
             event_type, reason = EventType.CLUSTER_WAITING, NO_RESPONSE
             if not change.message:
                 event_type, reason = EventType.CLUSTER_ANSWERED, ""
-                if self._started:
+                if self._rollout.units:
                     self._inbox.appendleft(messages.ClusterAnswered(change.cluster, change.silence))
             cluster, message = change.cluster, change.message
             self._emit(Event(now, event_type, reason=reason, message=message, cluster=cluster))

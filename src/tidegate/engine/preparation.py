@@ -18,7 +18,7 @@ from tidegate.engine.cluster.compare import ComparedItem
 from tidegate.engine.cluster.preflight.checks import ObjectFailure
 from tidegate.engine.cluster.prerequisites import find_unmet_prerequisites
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure
-from tidegate.engine.cluster.writes import failure_from_outcome
+from tidegate.engine.cluster.writes import IMMUTABLE, failure_from_outcome
 from tidegate.engine.context import RolloutContext, raise_for_cluster
 from tidegate.engine.evaluator import UnitLiveState
 from tidegate.engine.journal_cleanup import remove_hook_entries, remove_missing_objects
@@ -40,6 +40,8 @@ from tidegate.world.errors import raise_for_error
 from tidegate.world.messages import RawResponse
 from tidegate.world.requests import RunWorker
 
+LOOKS = 3
+"""How often objects are compared that others change at the same time."""
 TRANSIENT_CODES = frozenset(
     f"cluster.{word}"
     for word in ("disconnected", "failed", "proxy", "throttled", "timeout", "unreachable")
@@ -90,6 +92,42 @@ def prepare_rollout(
 
 
 def _prepare(context: RolloutContext, requested: Plan) -> Procedure[Preparation]:
+    """Prepare a plan; again, if a refused object has been changed since it was compared."""
+    for _ in range(LOOKS - 1):
+        preparation, compared_items = yield from _look(context, requested)
+        if not (yield from _is_outdated(context, compared_items, preparation.failures)):
+            return preparation
+    preparation, _ = yield from _look(context, requested)
+    return preparation
+
+
+def _is_outdated(
+    context: RolloutContext, compared_items: list[ComparedItem], failures: list[ObjectFailure]
+) -> Procedure[bool]:
+    """Return whether an object that the server refuses as immutable is another one by now.
+
+    Another rollout may have created it between the comparison and the dry run.
+    """
+    refused = {
+        ClusterRef(step.cluster, ref)
+        for step, ref, failure in failures
+        if failure.reason == IMMUTABLE and not failure.final
+    }
+    context.live_cache.invalidate(refused)
+    raise_for_cluster((yield from context.live_cache.sync(refused)), context)
+    for *_, compared in compared_items:
+        live = context.live_cache.objects.get(compared.object_ref)
+        if compared.object_ref in refused and live is not None:
+            before = compared.live
+            if before is None or (before.uid, before.generation) != (live.uid, live.generation):
+                return True
+    return False
+
+
+def _look(
+    context: RolloutContext, requested: Plan
+) -> Procedure[tuple[Preparation, list[ComparedItem]]]:
+    """Compare a plan with the live objects and check what would be written."""
     check_unit_names(context, requested)
     raise_for_cluster((yield from context.histories.read(requested.units)), context)
     object_refs = [
@@ -132,7 +170,8 @@ def _prepare(context: RolloutContext, requested: Plan) -> Procedure[Preparation]
     in_progress = tuple(
         name for name in startable if name in waiting_units or _has_slot(context, name)
     )
-    return Preparation(requested, plan, failures, adopted, startable, in_progress)
+    preparation = Preparation(requested, plan, failures, adopted, startable, in_progress)
+    return preparation, compared_items
 
 
 def _has_slot(context: RolloutContext, unit: UnitId) -> bool:

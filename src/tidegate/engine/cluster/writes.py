@@ -25,6 +25,8 @@ from tidegate.world.requests import Get, PatchType, Verb, Write
 
 UNSTRUCTURED_VALUE = lazy_regex(r"&value\.valueUnstructured\{Value:(.*)\}")
 """How API servers print a value that they could not decode."""
+IMMUTABLE = "Immutable"
+"""Reason of a write that would change an immutable field."""
 ADOPT_TRIES = 3
 """Number of tries of an adoption while others write at the same time."""
 STALE_OUTCOMES = messages.Conflict | messages.AlreadyExists | messages.NotFound
@@ -164,7 +166,7 @@ def failure_from_outcome(outcome: messages.Outcome, ref: Ref | None = None) -> F
         return Failure("Unexpected", "the response is not an object")
     if isinstance(outcome, messages.Invalid):
         is_immutable = "immutable" in outcome.message
-        reason = "Immutable" if is_immutable else "Invalid"
+        reason = IMMUTABLE if is_immutable else "Invalid"
         field_messages = cause_messages(outcome.causes, ref)
         return Failure(
             reason,
