@@ -232,3 +232,92 @@ def test_a_source_that_cannot_be_read_prunes_nothing(
     (finding,) = [json.loads(line) for line in ran.stderr.splitlines()]
     assert (finding["code"], finding["severity"]) == ("documents.syntax", "error")
     assert names_by_event(ran, "object.pruned") == []
+
+
+def object_of_release(name: str, release: str) -> JsonObject:
+    """A ConfigMap as Helm 3 and 4 leave it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"app.kubernetes.io/managed-by": "Helm"},
+            "annotations": {
+                "meta.helm.sh/release-name": release,
+                "meta.helm.sh/release-namespace": "default",
+            },
+        },
+    }
+
+
+def adopted_objects(ran: Ran) -> list[tuple[str, str]]:
+    """The adopted objects and the reasons, in order."""
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    return [
+        (event["name"], event["reason"])
+        for event in events
+        if event["event"] == "object.adopted" and "`default/another`" in event["message"]
+    ]
+
+
+def test_objects_of_a_helm_release_are_reported_before_they_are_taken_over(
+    workspace: Workspace, wording: RecordedWording
+) -> None:
+    web = workspace.directory("web", one=a_setting("one"), two=a_setting("two"))
+    workspace.create_cluster(other_objects=(object_of_release("one", "another"),))
+
+    planned = workspace.run("sync", web, "--dry-run")
+    document = json.loads(workspace.run("sync", web, "--dry-run", "-o", "json").stdout)
+    synced, shown = workspace.run("sync", web, "-o", "json"), workspace.run("sync", web)
+
+    owners = {item["name"]: item["otherOwner"] for item in document["objects"]}
+    assert owners == {"one": "Helm release `default/another`", "two": ""}
+    assert (synced.returncode, adopted_objects(synced)) == (0, [("one", "Adopted")])
+    wording(planned.stdout)
+    wording(line for line in shown.stdout.splitlines() if "another" in line)
+
+
+def test_objects_of_a_helm_release_are_refused_with_fail_on_shared_resource(
+    workspace: Workspace,
+) -> None:
+    web = workspace.directory("web", one=a_setting("one"), two=a_setting("two"))
+    workspace.create_cluster(other_objects=(object_of_release("one", "another"),))
+
+    ran = workspace.run("sync", web, "--sync-option", "FailOnSharedResource=true", "-o", "json")
+
+    error = json.loads(ran.stderr)
+    assert (ran.returncode, ran.stdout, error["code"]) == (3, "", "plan.shared")
+    assert "Helm release `default/another`" in error["message"]
+
+
+@pytest.mark.parametrize("remove", ["delete", "prune"])
+def test_an_object_that_helm_still_lists_is_reported_before_it_is_deleted(
+    workspace: Workspace, remove: str
+) -> None:
+    web = workspace.directory("web", one=a_setting("one"), two=a_setting("two"))
+    taken = object_of_release("one", "another")
+    workspace.create_cluster(web, other_objects=(taken,))
+    if remove == "prune":
+        (web / "one.yaml").unlink()
+
+    ran = (
+        workspace.run("delete", web, "--yes", "-o", "json")
+        if remove == "delete"
+        else workspace.run("sync", web, "--prune", "-o", "json")
+    )
+
+    types = [json.loads(line)["event"] for line in ran.stdout.splitlines()]
+    assert (ran.returncode, adopted_objects(ran)) == (0, [("one", "Deleted")]), ran.stderr
+    assert types.index("object.adopted") < types.index("object.pruned")
+
+
+def test_an_object_that_was_taken_over_is_not_reported_again(workspace: Workspace) -> None:
+    web = workspace.directory("web", one=a_setting("one"))
+    workspace.create_cluster(web, other_objects=(object_of_release("one", "another"),))
+    (web / "one.yaml").write_text(a_setting("one", wave=1))
+
+    ran = workspace.run("sync", web, "-o", "json")
+
+    assert names_by_event(ran, "object.written") == ["one"]
+    assert names_by_event(ran, "object.adopted") == []

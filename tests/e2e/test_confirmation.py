@@ -79,3 +79,34 @@ async def test_deletions_are_listed_before_the_confirmation(site: Site, tmp_path
     for shown in (deleting, pruning):
         assert "warning[plan.contents]" in shown
         assert f"{place}/theirs" in shown
+
+
+async def test_objects_of_a_helm_release_are_named_and_counted_before_the_confirmation(
+    site: Site, tmp_path: Path
+) -> None:
+    login = site.kubeconfig()
+    async with site.client(login) as client:
+        namespace = client.namespace
+        unit = write_unit(tmp_path / "unit", web=config_map("web"))
+        body = make_object("v1 ConfigMap", "web", namespace=namespace)
+        body["metadata"] = {
+            "name": "web",
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/managed-by": "Helm"},
+            "annotations": {
+                "meta.helm.sh/release-name": "another",
+                "meta.helm.sh/release-namespace": namespace,
+            },
+        }
+        require_live(await client.apply(body, manager="helm"))
+        target_flags = ("--kubeconfig", str(login), "--namespace", namespace)
+
+        for verb in ("sync", "delete"):
+            args = ("tidegate", verb, str(unit), *target_flags)
+            with on_terminal(*args, HOME=str(tmp_path)) as program:
+                program.read_until(lambda vt: QUESTION in vt.text)
+                question = program.vt.text
+                program.type("y\n")
+                assert program.finish() == 0
+            assert f"Helm release `{namespace}/another`" in question
+            assert "(1 of another owner)" in question

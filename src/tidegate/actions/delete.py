@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -13,9 +13,9 @@ from tidegate.clusters.session import Session
 from tidegate.errors import PlanError, TidegateError
 from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.objects import Ref, object_body
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, Ref, object_body
 from tidegate.model.plans.manifest import Manifests
-from tidegate.model.plans.plan import ItemAction, Plan, step_items
+from tidegate.model.plans.plan import ItemAction, Plan, PlannedUnit, step_items
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.plan.build.build import plan_unit
 from tidegate.plan.changes.delete_unit import build_deletion
@@ -44,6 +44,8 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
     """Objects that stay because of their own options."""
     unconfirmed: tuple[Ref, ...] = ()
     """Objects among `remaining` that would be deleted after a confirmation."""
+    other_owners: dict[ClusterRef, str] = {}
+    """The Helm releases that lose a deleted object."""
     is_in_progress: bool = False
     """Whether the same deletion was started before and not finished."""
     has_release_records: bool = False
@@ -82,6 +84,12 @@ class Deletions(msgspec.Struct, frozen=True):
     @property
     def deleted(self) -> tuple[Ref, ...]:
         return tuple(ref for deletion in self.units for ref in deletion.deleted)
+
+    @property
+    def other_owners(self) -> dict[ClusterRef, str]:
+        return {
+            ref: owner for deletion in self.units for ref, owner in deletion.other_owners.items()
+        }
 
     @property
     def is_needed(self) -> bool:
@@ -151,7 +159,8 @@ async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Dele
     confirmed = unit.policy.confirmed
     stored_journal = await read_journal(plan_unit(unit), session.world)
     journal = stored_journal.journal
-    candidates = await _find_live(manifests, journal.entries, session.world)
+    live_objects = await _find_live(manifests, journal.entries, session.world)
+    candidates = _candidates(live_objects, plan_unit(unit))
     plan = with_final_step(
         build_deletion(manifests, candidates, readiness_timeout=readiness_timeout)
     )
@@ -163,6 +172,15 @@ async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Dele
         if ref in needs_confirmation and (confirmed or not needs_confirmation[ref])
     }
     remaining = [ref for ref in refs if ref not in deleted]
+    find_owner, planned_unit = session.evaluator.find_other_owner, plan.units[0]
+    owners = {
+        ClusterRef(step.cluster, item.ref): find_owner(
+            planned_unit, item, object_body(live_objects[item.ref])
+        )
+        for step in plan.steps
+        for item in step_items(step)
+        if item.ref in deleted
+    }
     return Deletion(
         plan=plan,
         rendered=unit_manifests.rendered,
@@ -172,17 +190,17 @@ async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Dele
         unconfirmed=tuple(ref for ref in remaining if ref in needs_confirmation),
         is_in_progress=journal.desired_digest == plan.units[0].digest != journal.completed_digest,
         has_release_records=await is_installed(unit, session),
+        other_owners={ref: owner for ref, owner in owners.items() if owner},
     )
 
 
 async def _find_live(
     desired: Manifests, entries: Iterable[Ref], world: Dispatcher
-) -> list[PruneCandidate]:
-    """Return the live objects of a unit.
+) -> dict[Ref, LiveObject]:
+    """Return the live objects that a unit may own, by their names.
 
     Hooks are searched among all objects of their kinds: the journal has them only during their
-    rollout, and their names may be generated. Hooks of a release follow their own delete
-    policies only, as with Helm.
+    rollout, and their names may be generated.
     """
     manifests = (*desired.manifests, *desired.before_deletion)
     hooks = (manifest.ref for manifest in manifests if manifest.hook_policies is not None)
@@ -190,7 +208,14 @@ async def _find_live(
     reader = ClusterReader(world, unit.cluster)
     by_name = await reader.get_many((*entries, *(manifest.ref for manifest in manifests)))
     by_kind = await reader.list_all(Selection(ref.kind, ref.namespace) for ref in hooks)
-    live_objects = {live.ref: live for live in (*by_name.values(), *by_kind)}
+    return {live.ref: live for live in (*by_name.values(), *by_kind)}
+
+
+def _candidates(live_objects: Mapping[Ref, LiveObject], unit: PlannedUnit) -> list[PruneCandidate]:
+    """Return the objects that the unit may delete.
+
+    Hooks of a release follow their own delete policies only, as with Helm.
+    """
     include_hooks = unit.policy.release is None
     candidates = (
         prune_candidate(object_body(live_objects[ref]), unit, hooks=include_hooks)

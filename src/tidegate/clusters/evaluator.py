@@ -19,7 +19,7 @@ from tidegate.clusters.diff import (
 )
 from tidegate.dialect.argo.project_permissions import check_object
 from tidegate.dialect.flux.metadata import skips_drift_detection
-from tidegate.dialect.ownership.live import read_live_ownership
+from tidegate.dialect.ownership.live import other_owner, read_live_ownership
 from tidegate.dialect.ownership.tracking import owning_unit
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.engine.evaluator import UnitLiveState, WritePayload
@@ -128,6 +128,10 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
 
     def find_owner(self, body: JsonObject) -> str:
         return owning_unit(body, self.owner_label)
+
+    def find_other_owner(self, unit: PlannedUnit, item: PlanItem, body: JsonObject) -> str:
+        is_deleted = item.action is ItemAction.DELETE
+        return other_owner(body, unit, self.owner_label, is_deleted=is_deleted)
 
     def complete_plan(self, plan: Plan, live_states: dict[UnitId, UnitLiveState]) -> Plan:
         named_plan = complete_hook_names(

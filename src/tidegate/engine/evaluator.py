@@ -100,6 +100,10 @@ class ObjectEvaluator(Protocol):
         """Return the tracking id of the unit that owns a live object; empty for none."""
         ...
 
+    def find_other_owner(self, unit: PlannedUnit, item: PlanItem, body: JsonObject) -> str:
+        """Return the unit or Helm release that loses a live object to this unit; empty for none."""
+        ...
+
     def find_schema_violations(self, item: PlanItem, crd: bytes) -> SchemaViolations | None:
         """Return the schema violations of a manifest; None if the schema of its kind is unknown.
 

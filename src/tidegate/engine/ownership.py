@@ -12,6 +12,7 @@ from tidegate.errors import Location, PlanError, sanitize
 from tidegate.model.k8s.kinds import CRD, NAMESPACE
 from tidegate.model.k8s.objects import object_body, versionless_key
 from tidegate.model.plans.plan import ItemAction, Plan
+from tidegate.model.rollouts.event import OWNED_OBJECT_DELETED
 
 CONTAINER_KINDS = frozenset({NAMESPACE, CRD})
 
@@ -38,14 +39,18 @@ def check_unit_names(context: RolloutContext, plan: Plan) -> None:
 def find_adopted(
     context: RolloutContext, compared_items: list[ComparedItem]
 ) -> list[ObjectFailure]:
-    """Return the objects to be written that belong to another unit."""
+    """Return the objects to be written or deleted that belong to another unit or Helm release."""
     adopted: list[ObjectFailure] = []
     for step, item, compared in filter(context.will_be_modified, compared_items):
         live = context.live_cache.objects.get(compared.object_ref)
-        owner = "" if live is None else context.evaluator.find_owner(object_body(live))
-        if owner not in {"", step.unit.tracking_id}:
-            message = f"belongs to unit `{sanitize(owner)}`, which loses it"
-            adopted.append((step, item.ref, Failure("Adopted", message)))
+        if live is None:
+            continue
+        unit = context.comparer.units[step.unit]
+        owner = context.evaluator.find_other_owner(unit, item, object_body(live))
+        if owner:
+            reason = OWNED_OBJECT_DELETED if item.action is ItemAction.DELETE else "Adopted"
+            message = f"belongs to {owner}, which loses it"
+            adopted.append((step, item.ref, Failure(reason, message)))
     return adopted
 
 

@@ -151,9 +151,14 @@ async def compare_plan(plan_result: PlanResult, session: Session) -> LivePreview
         else _diff_item(unit, item, bodies.get(cluster_ref), jq, fingerprints.get(cluster_ref, ""))
         for cluster_ref, (item, unit) in owners.items()
     }
-    for cluster_ref, (item, _) in owners.items():
+    for cluster_ref, (item, unit) in owners.items():
+        difference, body = differences[cluster_ref], bodies.get(cluster_ref)
         if item.hidden_fields:
-            differences[cluster_ref] = mask_fields(differences[cluster_ref], item.hidden_fields)
+            difference = mask_fields(difference, item.hidden_fields)
+        if body is not None and difference.action is not DiffAction.KEEP:
+            owner = session.evaluator.find_other_owner(unit, item, body)
+            difference = replace(difference, other_owner=owner)
+        differences[cluster_ref] = difference
     contents = await find_collateral_deletions(plan, session)
     notes = (*plan_result.notes, *contents)
     result = Preview(

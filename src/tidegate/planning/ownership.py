@@ -96,8 +96,8 @@ def _ownership_conflict(body: JsonObject, unit: PlannedUnit) -> tuple[str, str] 
     None if it may.
     """
     owner, release = other_owner(body, unit), unit.policy.release
-    if owner is not None:
-        return f"belongs to unit `{sanitize(owner)}`", RELEASE_HINT if release else SHARED_HINT
+    if owner:
+        return f"belongs to {owner}", RELEASE_HINT if release else SHARED_HINT
     mismatches = [] if release is None else ownership_problems(body, release)
     if not mismatches:
         return None

@@ -185,7 +185,15 @@ def _item_line(item: PlanItem, difference: Difference | None) -> str:
         if needs_confirmation
         else ""
     )
-    return f"{action:8}  {item.ref}{note}"
+    return f"{action:8}  {item.ref}{note}{_owner_note(difference)}"
+
+
+def _owner_note(difference: Difference | None) -> str:
+    """Return who loses the object."""
+    if difference is None or not difference.other_owner:
+        return ""
+    relation = "belongs to" if difference.action is DiffAction.PRUNE else "taken over from"
+    return f" ({relation} {difference.other_owner})"
 
 
 def _field_lines(difference: Difference | None, indent: str) -> Iterator[str]:
@@ -203,7 +211,18 @@ def summary_line(differences: dict[ClusterRef, Difference]) -> str:
     for difference in differences.values():
         counts[difference.action] += 1
     parts = [f"{amount} to {action.value}" for action, amount in counts.items() if amount]
-    return ", ".join(parts) or "no changes"
+    foreign_count = sum(bool(difference.other_owner) for difference in differences.values())
+    note = f" ({foreign_count} of another owner)" if foreign_count else ""
+    return f"{', '.join(parts)}{note}" if parts else "no changes"
+
+
+def owner_lines(differences: Mapping[ClusterRef, Difference]) -> Iterator[str]:
+    """Yield each object that another unit or Helm release loses."""
+    for cluster_ref, difference in differences.items():
+        if difference.other_owner:
+            verb = "deletes" if difference.action is DiffAction.PRUNE else "takes over"
+            relation = "of" if difference.action is DiffAction.PRUNE else "from"
+            yield f"{verb} {cluster_ref.ref} {relation} {difference.other_owner}"
 
 
 JSON_NULL = msgspec.Raw(b"null")
@@ -224,6 +243,8 @@ class ObjectDocument(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     location: str
     fields: tuple[FieldChange, ...]
     because: tuple[str, ...]
+    other_owner: str
+    """The other unit or Helm release that loses the object."""
     object: msgspec.Raw
     """The manifest; null where it contains a secret."""
 
@@ -335,12 +356,16 @@ def _object_document(step: Step, item: PlanItem, difference: Difference | None) 
         location=location_text(item.origin),
         fields=difference.fields if difference else (),
         because=difference.immutable_fields if difference else (),
+        other_owner=difference.other_owner if difference else "",
         object=msgspec.Raw(item.body) if is_public else JSON_NULL,
     )
 
 
 def deletion_lines(
-    plan: Plan, retained: Sequence[Ref], unconfirmed: Sequence[Ref]
+    plan: Plan,
+    retained: Sequence[Ref],
+    unconfirmed: Sequence[Ref],
+    other_owners: Mapping[ClusterRef, str],
 ) -> Iterator[str]:
     """Yield each step with the actions on its objects, then the objects that are kept."""
     with_unit = len({step.unit for step in plan.steps}) > 1
@@ -352,7 +377,9 @@ def deletion_lines(
             if item.requires_confirmation and item.ref in unconfirmed:
                 continue
             action = "delete" if item.action is ItemAction.DELETE else "run"
-            yield f"  {name:{width}}  {action:6}  {item.ref}"
+            owner = other_owners.get(ClusterRef(step.cluster, item.ref), "")
+            note = f" (belongs to {owner})" if owner else ""
+            yield f"  {name:{width}}  {action:6}  {item.ref}{note}"
             name = ""
     for ref in retained:
         reason = "needs confirmation" if ref in unconfirmed else "Delete=false"

@@ -137,3 +137,34 @@ def test_the_status_of_an_application_keeps_its_manager() -> None:
         "argocd-application-controller",
         {"f:status": status},
     )
+
+
+def test_helm_metadata_stays_with_its_manager() -> None:
+    annotations: Json = {
+        "f:meta.helm.sh/release-name": {},
+        "f:meta.helm.sh/release-namespace": {},
+        "f:team": {},
+    }
+    labels: Json = {".": {}, "f:app.kubernetes.io/managed-by": {}, "f:tier": {}}
+    metadata: Json = {"f:annotations": annotations, "f:labels": labels}
+    live = owned_by(an_entry("helm", {"f:metadata": metadata, "f:data": {"f:color": {}}}))
+
+    patch = msgspec.json.decode(adoption_patch(live, OURS) or b"[]")
+    ours, theirs = patch[0]["value"]
+
+    assert ours["manager"] == OURS
+    assert ours["fieldsV1"]["f:metadata"] == {
+        "f:annotations": {"f:team": {}},
+        "f:labels": {".": {}, "f:tier": {}},
+    }
+    assert theirs["manager"] == "helm"
+    assert theirs["fieldsV1"] == {
+        "f:metadata": {
+            "f:annotations": {
+                "f:meta.helm.sh/release-name": {},
+                "f:meta.helm.sh/release-namespace": {},
+            },
+            "f:labels": {"f:app.kubernetes.io/managed-by": {}},
+        }
+    }
+    assert adopted_managers(owned_by(theirs), OURS) == ()

@@ -72,16 +72,19 @@ def delete(**flags: Unpack[Flags]) -> int:
 def _confirm_deletion(deletions: Deletions) -> None:
     """Show what would be deleted, and ask."""
     from tidegate.cli.confirm import confirm
+    from tidegate.model.display import count_noun
     from tidegate.model.finding import warning_from_error
     from tidegate.report.findings import finding_lines
     from tidegate.report.plan import deletion_lines
 
     retained = [ref for deletion in deletions.units for ref in deletion.remaining]
     unconfirmed = [ref for deletion in deletions.units for ref in deletion.unconfirmed]
-    lines = [*deletion_lines(deletions.plan, retained, unconfirmed)]
+    owners = deletions.other_owners
+    lines = [*deletion_lines(deletions.plan, retained, unconfirmed, owners)]
     lines += finding_lines(map(warning_from_error, deletions.content_notes))
     count = len(deletions.deleted)
-    confirm(lines, f"Delete {count} object{'s' if count != 1 else ''}?")
+    foreign_note = f" ({len(owners)} of another owner)" if owners else ""
+    confirm(lines, f"Delete {count_noun(count, 'object')}{foreign_note}?")
 
 
 async def _run_delete(

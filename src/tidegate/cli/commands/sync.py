@@ -192,11 +192,11 @@ async def _confirm(prepared: PreparedRollout, session: Session, screen: Screen) 
     from tidegate.inspection.diff import compare_plan
     from tidegate.model.finding import warning_from_error
     from tidegate.report.findings import finding_lines
-    from tidegate.report.plan import summary_line
+    from tidegate.report.plan import owner_lines, summary_line
 
     preview = (await compare_plan(prepared.plan_result, session)).preview
     if preview.has_changes:
-        lines = [summary_line(preview.differences)]
+        lines = [summary_line(preview.differences), *owner_lines(preview.differences)]
         lines += finding_lines(map(warning_from_error, preview.content_notes))
         with screen.default_signals():
             confirm(lines, "Roll out?")

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.helm_metadata import MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
+from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.units.release_history import ReleaseSpec
 
-MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "Helm"
-RELEASE_NAME = "meta.helm.sh/release-name"
-RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 
 
 def release_metadata(release_spec: ReleaseSpec) -> tuple[dict[str, str], dict[str, str]]:
@@ -33,6 +31,18 @@ def ownership_problems(body: JsonObject, release_spec: ReleaseSpec) -> list[str]
             get_mapping(body, "metadata", "annotations"), annotations, "annotation"
         ),
     ]
+
+
+def foreign_release(body: JsonObject, release_spec: ReleaseSpec | None) -> str:
+    """Return the Helm release that an object names, as NAMESPACE/NAME; empty if this one or none.
+
+    The label alone says nothing: charts set it in their templates.
+    """
+    annotations = get_mapping(body, "metadata", "annotations")
+    name = get_text(annotations, RELEASE_NAME)
+    if not name or belongs_to_release(body, release_spec):
+        return ""
+    return f"{get_text(annotations, RELEASE_NAMESPACE)}/{name}"
 
 
 def belongs_to_release(body: JsonObject, release_spec: ReleaseSpec | None) -> bool:

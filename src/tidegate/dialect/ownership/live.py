@@ -11,9 +11,11 @@ from tidegate.dialect.argo.hooks import DeletionPhase, read_hook, with_helm_anno
 from tidegate.dialect.argo.options import read_argo_options
 from tidegate.dialect.argo.waves import live_wave
 from tidegate.dialect.flux.metadata import read_flux_options
-from tidegate.dialect.ownership.helm import belongs_to_release
+from tidegate.dialect.ownership.helm import belongs_to_release, foreign_release
 from tidegate.dialect.ownership.tracking import owning_unit
-from tidegate.model.k8s.json_fields import get_list
+from tidegate.errors import sanitize
+from tidegate.model.k8s.json_fields import get_list, object_kind
+from tidegate.model.k8s.kinds import CRD
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.plan import PlannedUnit
 from tidegate.model.units.policy import ObjectOptions, Order
@@ -57,7 +59,22 @@ def read_live_ownership(body: JsonObject, unit: PlannedUnit) -> LiveOwnership | 
     )
 
 
-def other_owner(body: JsonObject, unit: PlannedUnit) -> str | None:
-    """Return the other unit that an object belongs to; None if this one or none."""
-    owner = owning_unit(body, unit.policy.owner_label)
-    return None if owner in {"", unit.id.tracking_id} else owner
+def other_owner(
+    body: JsonObject, unit: PlannedUnit, label: str = "", *, is_deleted: bool = False
+) -> str:
+    """Return the unit or Helm release that loses a live object to this unit; empty if none does.
+
+    Helm metadata stays on an object that another tool takes over. It counts until the object has
+    tracking metadata of this unit, and again when the object is deleted: Helm still lists it.
+
+    `label`: the label by which Argo CD tracks its objects, if the unit has none.
+    """
+    unit_owner = owning_unit(body, unit.policy.owner_label or label)
+    if unit_owner not in {"", unit.id.tracking_id}:
+        return f"unit `{sanitize(unit_owner)}`"
+    if unit_owner and not is_deleted:
+        return ""
+    if object_kind(body) == CRD:  # shared, and without tracking metadata in most units
+        return ""
+    release = foreign_release(body, unit.policy.release)
+    return f"Helm release `{sanitize(release)}`" if release else ""

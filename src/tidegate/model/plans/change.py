@@ -44,6 +44,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Immutable fields that force the object to be recreated."""
     changes_ownership: bool = False
     """Whether the ownership of fields changes, even if their values stay."""
+    other_owner: str = ""
+    """The other unit or Helm release that loses the object; empty if none does."""
 
 
 def mask_fields(difference: Difference, hidden: Iterable[tuple[str | int, ...]]) -> Difference:

@@ -102,6 +102,8 @@ class EventType(StrEnum):
 
 OPTED_OUT = "OptedOut"
 """Reason of a skipped object that opts out of management."""
+OWNED_OBJECT_DELETED = "Deleted"
+"""Reason of an adopted object that is not written but deleted."""
 FAILURE_IGNORED = "FailureIgnored"
 """Reason of a failed step whose failure is ignored."""
 """Why an object is kept that asks for it itself."""

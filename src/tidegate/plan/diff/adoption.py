@@ -11,10 +11,12 @@ from typing import cast
 
 import msgspec
 
+from tidegate.model.k8s.helm_metadata import MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.plan.diff.owned_fields import (
     APPLY_OPERATION,
+    SELF,
     Fields,
     entry_fields,
     is_applied_by,
@@ -39,6 +41,11 @@ DEFAULT_ADOPTED = frozenset(
 STATUS_WRITERS = frozenset({"argocd-application-controller"})
 """Adopted managers that also write status into the object; the status stays theirs."""
 STATUS_FIELDS = frozenset({"f:status", "f:operation"})
+RELEASE_FIELDS: Fields = {
+    "f:annotations": {f"f:{RELEASE_NAME}": {}, f"f:{RELEASE_NAMESPACE}": {}},
+    "f:labels": {f"f:{MANAGED_BY}": {}},
+}
+"""Metadata of a Helm release, which stays: Helm still lists the object in the release."""
 
 
 def is_adopted(entry: JsonObject, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED) -> bool:
@@ -53,19 +60,38 @@ def is_adopted(entry: JsonObject, manager: str, adopted: frozenset[str] = DEFAUL
 
 
 def adoptable_fields(entry: JsonObject) -> Fields:
-    """Return the fields of an entry without the status that its manager writes."""
-    fields = entry_fields(entry)
-    if get_text(entry, "manager") not in STATUS_WRITERS or not STATUS_FIELDS & fields.keys():
-        return fields
-    return {name: inner for name, inner in fields.items() if name not in STATUS_FIELDS}
+    """Return the fields of an entry without its status and without metadata of a Helm release."""
+    return _without(entry_fields(entry), unadopted_fields(entry))
 
 
 def unadopted_fields(entry: JsonObject) -> Fields:
     """Return the fields of an entry that are not adopted."""
-    adopted_fields = adoptable_fields(entry)
-    return {
-        name: inner for name, inner in entry_fields(entry).items() if name not in adopted_fields
+    fields = entry_fields(entry)
+    is_status_writer = get_text(entry, "manager") in STATUS_WRITERS
+    kept = {
+        name: inner for name, inner in fields.items() if is_status_writer and name in STATUS_FIELDS
     }
+    metadata = fields.get("f:metadata", {})
+    if f"f:{RELEASE_NAME}" in metadata.get("f:annotations", {}):
+        kept["f:metadata"] = {
+            name: {key: {} for key in sorted(keys)}
+            for name, release_fields in RELEASE_FIELDS.items()
+            if (keys := release_fields.keys() & metadata.get(name, {}).keys())
+        }
+    return kept
+
+
+def _without(fields: Fields, removed: Fields) -> Fields:
+    """Return the fields without those that are removed as a whole."""
+    remaining: Fields = {}
+    for name, inner in fields.items():
+        if removed.get(name) and inner:
+            inner_fields = _without(inner, removed[name])
+            if inner_fields.keys() - {SELF}:
+                remaining[name] = inner_fields
+        elif name not in removed:
+            remaining[name] = inner
+    return remaining
 
 
 @cache

@@ -20,7 +20,13 @@ from tidegate.model.display import (
     shorten_wait_message,
 )
 from tidegate.model.k8s.objects import Ref
-from tidegate.model.rollouts.event import FAILURE_IGNORED, Event, EventType, StepState
+from tidegate.model.rollouts.event import (
+    FAILURE_IGNORED,
+    OWNED_OBJECT_DELETED,
+    Event,
+    EventType,
+    StepState,
+)
 from tidegate.model.rollouts.rollout_progress import (
     STEP_STATES,
     GateWait,
@@ -161,7 +167,7 @@ class RolloutLog:
                 yield self._line(
                     event.at,
                     step,
-                    f"{NOTE_PREFIXES[event_type]} {event.ref}: {_event_message(event)}",
+                    f"{_note_prefix(event)} {event.ref}: {_event_message(event)}",
                 )
             case _:
                 return
@@ -231,11 +237,16 @@ class RolloutLog:
 
 NOTE_PREFIXES = {
     EventType.OBJECT_REFUSED: "refused",
-    EventType.OBJECT_ADOPTED: "adopted",
+    EventType.OBJECT_ADOPTED: "takes over",
     EventType.OBJECT_DRIFTED: "drifted, not corrected:",
     EventType.GATE_UNPROVEN: "unverified:",
     EventType.GATE_EXPLAINED: "not ready:",
 }
+
+
+def _note_prefix(event: Event) -> str:
+    is_deleted = event.type is EventType.OBJECT_ADOPTED and event.reason == OWNED_OBJECT_DELETED
+    return "deletes" if is_deleted else NOTE_PREFIXES[event.type]
 
 
 def _waiting_message(event: Event) -> str:
