@@ -99,7 +99,7 @@ async def seconds_for(units: int) -> float:
             session, result = opened
             start = time.process_time()
             files = read_repository_files(result.scan)
-            await lint_workspace(result, session, files, LintOptions(), result.scan.locator)
+            await lint_workspace(result, result, session, files, LintOptions(), result.scan.locator)
             return time.process_time() - start
 
 

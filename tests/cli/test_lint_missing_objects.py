@@ -142,6 +142,74 @@ def test_a_missing_namespace_is_a_warning_if_others_exist(tmp_path: Path) -> Non
     assert "Namespace `shop`" in finding.message
 
 
+def test_a_repository_that_creates_no_namespace_has_one_finding_about_it(tmp_path: Path) -> None:
+    create = ", syncOptions: [CreateNamespace=true]"
+    other = application("other", "other").replace("namespace: shop}", "namespace: other}")
+    files = {
+        "app.yaml": application().replace(create, ""),
+        "other.yaml": other.replace(create, ""),
+        "shop/settings.yaml": config_map("settings"),
+        "other/settings.yaml": config_map("settings", inside="other"),
+    }
+    write_files(tmp_path, files)
+
+    (finding,) = lint(tmp_path)
+
+    assert finding.severity == "warning"
+
+
+SERVICE = """apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {selector: {app: web}, ports: [{name: http, port: 80}]}
+"""
+BACKENDS = {
+    "Ingress": """apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: shop}
+spec: {defaultBackend: {service: {name: web, port: %s}}}
+""",
+    "HTTPRoute": """apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web, namespace: shop}
+spec: {rules: [{backendRefs: [{name: web, port: %s}]}]}
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "port", "expected"),
+    [
+        ("Ingress", "{number: 81}", ["warning"]),
+        ("Ingress", "{name: https}", ["warning"]),
+        ("Ingress", "{number: 80}", []),
+        ("Ingress", "{name: http}", []),
+        ("HTTPRoute", "81", ["warning"]),
+        ("HTTPRoute", "80", []),
+    ],
+)
+def test_a_backend_has_a_port_of_its_service(
+    kind: str, port: str, expected: list[str], tmp_path: Path
+) -> None:
+    findings = lint_of_shop(tmp_path, SERVICE, BACKENDS[kind] % port)
+
+    assert [finding.severity for finding in findings] == expected
+
+
+def test_a_headless_service_may_have_any_port(tmp_path: Path) -> None:
+    headless = SERVICE.replace("spec: {", "spec: {clusterIP: None, ")
+
+    assert lint_of_shop(tmp_path, headless, BACKENDS["HTTPRoute"] % "81") == []
+
+
+def test_swapped_letters_are_a_misspelling_whatever_may_create_the_object(tmp_path: Path) -> None:
+    web = pods("Deployment", "web", maps=("wbe",))
+
+    (finding,) = lint_of_shop(tmp_path, web, config_map("web"), GENERATOR)
+
+    assert finding.severity == "warning"
+
+
 def test_an_optional_reference_is_no_finding(tmp_path: Path) -> None:
     optional = READER.replace("{name: settings}", "{name: settings, optional: true}")
 
@@ -156,6 +224,17 @@ JOB = with_field(pods("Job", "setup"), "serviceAccountName: default-writer").rep
     "default-writer", "writer"
 )
 ACCOUNT = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: writer, namespace: shop}\n"
+ROLE = """apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: writer, namespace: shop}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [create]}]
+"""
+BINDING = """apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: writer, namespace: shop}
+subjects: [{kind: ServiceAccount, name: writer, namespace: shop}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: writer}
+"""
 COPIED = config_map(
     "settings",
     ', annotations: {reflector.v1.k8s.emberstack.com/reflection-allowed: "true"}',
@@ -170,7 +249,7 @@ CHART = application("chart").replace(
     ("texts", "files", "reason"),
     [
         ((GENERATOR,), {}, "Password `shop/settings`"),
-        ((JOB, ACCOUNT), {}, "Job `shop/setup`"),
+        ((JOB, ACCOUNT, ROLE, BINDING), {}, "Job `shop/setup`"),
         ((COPIED, NAMESPACE), {}, "other/settings"),
         ((), {"chart.yaml": CHART}, "`Application/argocd/chart`"),
         ((), {"bootstrap/settings.yaml": config_map("settings")}, "`bootstrap/settings.yaml`"),
@@ -217,6 +296,36 @@ def test_a_repository_without_secrets_gets_them_from_elsewhere(tmp_path: Path) -
     web = pods("Deployment", "web", secrets=("one", "two", "three"))
 
     assert {finding.severity for finding in lint_of_shop(tmp_path, web)} == {"note"}
+
+
+def test_a_job_without_permissions_creates_nothing(tmp_path: Path) -> None:
+    (finding,) = lint_of_shop(tmp_path, READER, JOB, ACCOUNT)
+
+    assert finding.severity == "warning"
+
+
+def cluster(name: str) -> str:
+    return f"{SOURCE}---\n{kustomization('apps')}".replace("./apps", f"./apps/{name}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "severity"), [("", "warning"), (config_map("settings"), "note")]
+)
+def test_an_object_that_another_cluster_of_the_repository_has(
+    settings: str, severity: str, tmp_path: Path
+) -> None:
+    namespace = NAMESPACE.replace("other", "shop")
+    files = {
+        "clusters/staging/flux.yaml": cluster("staging"),
+        "clusters/production/flux.yaml": cluster("production"),
+        "apps/staging/all.yaml": f"{namespace}---\n{READER}",
+        "apps/production/all.yaml": f"{namespace}---\n{settings}",
+    }
+    write_files(tmp_path, files)
+
+    findings = [item for item in lint(tmp_path) if "settings" in item.message]
+
+    assert [finding.severity for finding in findings] == [severity]
 
 
 def test_a_part_of_a_repository_is_not_enough_to_know(tmp_path: Path) -> None:

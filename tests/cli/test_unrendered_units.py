@@ -98,6 +98,10 @@ def test_variables_of_a_secret_that_is_not_in_git_are_reported_once(tmp_path: Pa
 
 
 WORKLOAD = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: web}
+---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: web}

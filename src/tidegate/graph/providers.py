@@ -233,13 +233,16 @@ def _known_keys(kind_key: KindName, body: JsonObject) -> frozenset[str] | None:
 
 
 def _service_ports(service: JsonObject) -> frozenset[str] | None:
-    """Return the ports of a Service, or None if clients can use every port of its pods."""
+    """Return the numbers and names of the ports of a Service.
+
+    None if clients can use every port of its pods.
+    """
     spec = get_mapping(service, "spec")
     has_open_ports = spec.get("clusterIP") == "None" or spec.get("type") == "ExternalName"
     ports = get_mappings(spec, "ports")
-    return (
-        None if has_open_ports or not ports else frozenset(str(port.get("port")) for port in ports)
-    )
+    if has_open_ports or not ports:
+        return None
+    return frozenset(str(port[key]) for port in ports for key in ("port", "name") if key in port)
 
 
 def _workload_words(workload: JsonObject) -> set[str]:

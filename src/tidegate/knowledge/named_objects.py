@@ -57,7 +57,7 @@ class Reference(NamedTuple):
     optional: bool = False
     """Whether the object may be missing."""
     keys: tuple[str, ...] = ()
-    """The keys that the object must have."""
+    """The keys that the object must have; of a Service, the ports."""
 
 
 class PodTemplate(NamedTuple):
@@ -203,8 +203,11 @@ def _row_references(row: ReferenceRow, body: JsonObject, scope: JsonObject) -> I
 
 
 def _keys(paths: Iterable[str], item: Json) -> Iterator[str]:
+    """Yield the referenced keys, or the names and numbers of ports."""
     for path in paths:
-        yield from (key for _, key in find_fields(item, path) if isinstance(key, str))
+        for _, key in find_fields(item, path):
+            if isinstance(key, str | int) and not isinstance(key, bool):
+                yield str(key)
 
 
 def _effect_on_pods(effect: Effect, row: PodsRow, kind: Kind) -> Effect:

@@ -97,6 +97,18 @@ class LintObject(msgspec.Struct, frozen=True, eq=False):
         return kind.group == group and kind.name in kinds
 
 
+class OtherTrees(msgspec.Struct, frozen=True):
+    """The trees of units that are alternatives to the linted ones.
+
+    They are probably deployed to other clusters, but may be deployed to the same one.
+    """
+
+    objects: frozenset[tuple[str, str, str, str]] = frozenset()
+    """Their objects: group, kind, namespace and name."""
+    incomplete_units: tuple[Unit, ...] = ()
+    """Their units whose objects are not all known."""
+
+
 class LintFile(msgspec.Struct, frozen=True):
     """A file that is not a manifest, as documents: an overlay, a SOPS configuration, values."""
 
@@ -153,7 +165,7 @@ class LintContext:
     git_ignored_files: frozenset[str] = frozenset()
     """Files that overlays name and that exist, but that Git ignores."""
     complete_units: frozenset[UnitId] = frozenset()
-    """Units whose objects are all known."""
+    """Units whose objects are all known by name."""
     unknown_sources: Mapping[UnitId, frozenset[str]] = field(default_factory=dict)
     """Names of the charts and repositories whose objects are unknown, by unit."""
     missing: tuple[UnmetDependency, ...] = ()
@@ -162,6 +174,7 @@ class LintContext:
     """Why not all units of the repository are known; empty if they are."""
     find_creating_file: Callable[[Ref], str] = lambda _ref: ""
     """Returns the file that creates a missing object, although no unit deploys the file."""
+    other_trees: OtherTrees = field(default_factory=OtherTrees)
     provided: frozenset[Identity] = frozenset()
     """All objects of the units, and what operators create from them."""
     bands: Bands = field(default_factory=Bands)

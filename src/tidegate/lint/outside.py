@@ -9,8 +9,8 @@ from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.dependencies import dependency_index
 from tidegate.lint.names import object_name
 from tidegate.lint.pods import pod_template
-from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
-from tidegate.model.k8s.objects import Ref
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Ref, versionless_key
 from tidegate.model.units.source import ChartSource
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.schema.builtin import served_kinds
@@ -24,6 +24,9 @@ NAMESPACED_KINDS = frozenset(
 """Kinds that a chart usually creates only in the namespace of its release."""
 DATA_KINDS = frozenset({"ConfigMap", "Secret"})
 """Kinds that Jobs and operators create while they run."""
+RBAC = "rbac.authorization.k8s.io"
+CREATING_VERBS = frozenset({"create", "patch", "*"})
+DATA_RESOURCES = frozenset({"configmaps", "secrets", "*"})
 CSI_GROUP = "secrets-store.csi.x-k8s.io"
 COPY_ANNOTATIONS = ("reflector.", "replicator.", "kubed.", "kyverno.io/", "sync-to-")
 """Parts of annotations with which a controller copies an object to other namespaces."""
@@ -48,6 +51,7 @@ class OutsideSources:
         """
         return (
             self.context.partial_reason
+            or self._other_tree(ref)
             or self._unknown_unit(cluster, ref)
             or self._creator(cluster, ref)
             or self._other_owner(cluster, ref, units)
@@ -56,13 +60,19 @@ class OutsideSources:
             or self.mention(ref)
         )
 
+    def _other_tree(self, ref: Ref) -> str:
+        """Return whether an alternative to the units deploys the object."""
+        if versionless_key(ref) in self.context.other_trees.objects:
+            return "another root of this repository deploys it"
+        return ""
+
     def _unknown_unit(self, cluster: str, ref: Ref) -> str:
         """Return the units whose objects are not all known, and that may deploy the object."""
-        units = [
-            unit
-            for unit in self._incomplete_units
-            if unit.destination.cluster == cluster and _may_deploy(unit, ref)
-        ]
+        incomplete = (
+            *(unit for unit in self._incomplete_units if unit.destination.cluster == cluster),
+            *self.context.other_trees.incomplete_units,
+        )
+        units = [unit for unit in incomplete if _may_deploy(unit, ref)]
         related = [
             unit
             for unit in units
@@ -100,17 +110,53 @@ class OutsideSources:
 
     @cached_property
     def _creators(self) -> dict[tuple[str, str], list[LintObject]]:
-        """Objects of unknown kinds, and Jobs with an account, by cluster and namespace."""
+        """Objects of unknown kinds, and Jobs that may create data, by cluster and namespace."""
         served = {(kind.kind.group, kind.kind.name) for kind in served_kinds()}
         creators: dict[tuple[str, str], list[LintObject]] = {}
         for obj in self.context.objects:
             kind = obj.ref.kind
             is_custom = (kind.group, kind.name) not in served
             is_unknown = is_custom and self.context.catalog.find_row(kind) is None
-            if is_unknown or _has_account(obj):
+            if is_unknown or self._may_write(obj):
                 namespace_key = (obj.unit.destination.cluster, obj.ref.namespace)
                 creators.setdefault(namespace_key, []).append(obj)
         return creators
+
+    def _may_write(self, obj: LintObject) -> bool:
+        """Return whether a Job has an account to which a binding gives permission to create data.
+
+        Without a binding an account may create nothing (Kubernetes, RBAC authorizer).
+        """
+        if not obj.is_kind("batch", "Job", "CronJob"):
+            return False
+        account = get_text(pod_template(obj), "spec", "serviceAccountName") or "default"
+        return (obj.unit.destination.cluster, obj.ref.namespace, account) in self._writers
+
+    @cached_property
+    def _writers(self) -> frozenset[tuple[str, str, str]]:
+        """The accounts that may create ConfigMaps or Secrets, by cluster and namespace."""
+        writers: set[tuple[str, str, str]] = set()
+        for binding in self.context.objects_of_kind(RBAC, "RoleBinding", "ClusterRoleBinding"):
+            if not self._permits_writing(binding):
+                continue
+            for subject in get_mappings(binding.body, "subjects"):
+                namespace = get_text(subject, "namespace") or binding.ref.namespace
+                cluster = binding.unit.destination.cluster
+                writers.add((cluster, namespace, get_text(subject, "name")))
+        return frozenset(writers)
+
+    def _permits_writing(self, binding: LintObject) -> bool:
+        """Return whether the role of a binding permits to create data, or is not known."""
+        kind, name = (get_text(binding.body, "roleRef", key) for key in ("kind", "name"))
+        namespace = binding.ref.namespace if kind == "Role" else ""
+        cluster = binding.unit.destination.cluster
+        roles = self.context.by_identity.get((cluster, RBAC, kind, namespace, name), [])
+        rules = [rule for role in roles for rule in get_mappings(role.body, "rules")]
+        return not rules or any(
+            not CREATING_VERBS.isdisjoint(map(str, get_list(rule, "verbs")))
+            and not DATA_RESOURCES.isdisjoint(map(str, get_list(rule, "resources")))
+            for rule in rules
+        )
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str, str], list[LintObject]]:
@@ -166,9 +212,8 @@ class OutsideSources:
         """Return why a repository without such objects seems to get them from elsewhere."""
         kind = ref.kind
         if kind.name == "Namespace":
-            has_kind = bool(self._namespaces)
-        else:
-            has_kind = any(key[1:3] == (kind.group, kind.name) for key in self.context.provided)
+            return ""  # Argo CD and Flux do not create namespaces by themselves
+        has_kind = any(key[1:3] == (kind.group, kind.name) for key in self.context.provided)
         if kind.name == "Secret" and len(self._missing_secrets) >= MIN_MANUAL_SECRETS:
             provided = {key for key in self.context.provided if key[1:3] == ("", "Secret")}
             if len(provided) < len(self._missing_secrets):
@@ -176,6 +221,10 @@ class OutsideSources:
         if has_kind or (kind.group, kind.name) in self._namespaced_kinds:
             return ""
         return f"this repository deploys no {kind.name}"
+
+    def lacks_namespaces(self, ref: Ref) -> bool:
+        """Return whether an object is a namespace, and the repository creates none."""
+        return ref.kind.name == "Namespace" and not self._namespaces
 
     def _trust_root(self, ref: Ref, units: Iterable[Unit]) -> str:
         """Return why a Secret is created by hand: it gives access to all other secrets."""
@@ -220,8 +269,11 @@ def _may_deploy(unit: Unit, ref: Ref) -> bool:
 
     A chart creates objects of the application in the namespace of its release.
     """
+    if ref.kind.name == "Namespace" and unit.id.namespace == ref.name:
+        return False  # the unit itself needs the namespace
+    rendered = (source for source in unit.sources if source.request is not None)
     is_chart = unit.id.kind == "HelmRelease" or all(
-        isinstance(source.source, ChartSource) for source in unit.sources
+        isinstance(source.source, ChartSource) for source in rendered
     )
     namespace = unit.destination.namespace
     if not is_chart or not namespace:
@@ -229,14 +281,6 @@ def _may_deploy(unit: Unit, ref: Ref) -> bool:
     if ref.kind.name == "Namespace":
         return namespace == ref.name
     return ref.kind.name not in NAMESPACED_KINDS or namespace == ref.namespace
-
-
-def _has_account(obj: LintObject) -> bool:
-    """Return whether a Job may write objects, because it has a service account of its own."""
-    if not obj.is_kind("batch", "Job", "CronJob"):
-        return False
-    account = get_text(pod_template(obj), "spec", "serviceAccountName")
-    return account not in {"", "default"}
 
 
 def _is_copied(obj: LintObject) -> bool:

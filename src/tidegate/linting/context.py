@@ -15,7 +15,7 @@ from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.graph.reachability import StepReachability
 from tidegate.health.judge import ARGO
 from tidegate.knowledge.distributions import Distribution, find_distributions
-from tidegate.lint.context import HasCheck, Identity, LintContext, LintObject
+from tidegate.lint.context import HasCheck, Identity, LintContext, LintObject, OtherTrees
 from tidegate.lint.order import StepOrder
 from tidegate.linting.creating_files import CreatingFiles
 from tidegate.linting.lookup import GraphReachability
@@ -23,7 +23,7 @@ from tidegate.linting.repository_files import RepositoryFiles
 from tidegate.model.config import ControllerSetting
 from tidegate.model.k8s.json_fields import get_text, object_kind, object_ref
 from tidegate.model.k8s.kinds import NAMESPACE
-from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.k8s.objects import JsonObject, Ref, versionless_key
 from tidegate.model.k8s.pods import owner_key
 from tidegate.model.plans.graph import Graph, GraphNode, UnmetDependency
 from tidegate.model.plans.manifest import Manifest
@@ -38,7 +38,7 @@ from tidegate.model.units.unit import Unit, UnitId
 from tidegate.model.views.lint import AssumedDependency, UncheckedInput
 from tidegate.planning.graph import GraphResult, root_namespaces, unit_durations
 from tidegate.planning.manifests import UnitManifests
-from tidegate.planning.provided import ProvidedObjects
+from tidegate.planning.provided import ProvidedObjects, operator_products
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.workspace import Workspace
 
@@ -64,10 +64,14 @@ def build_context(
     files: RepositoryFiles,
     graph_result: GraphResult | None,
     unit_manifests: Iterable[UnitManifests],
+    repository: Workspace,
     *,
     empty_cluster: bool = False,
 ) -> LoadedContext:
-    """Build the lint context of a workspace."""
+    """Build the lint context of a workspace.
+
+    `repository`: the workspace itself, or the one that it is an alternative of.
+    """
     unit_manifests = tuple(unit_manifests)
     has_check = _health_check_lookup(session, workspace.controller_settings)
     objects = tuple(obj for rendered in unit_manifests for obj in _lint_objects(rendered))
@@ -101,14 +105,15 @@ def build_context(
         ),
         files=files.names,
         complete_units=frozenset(
-            rendered.manifests.unit.id for rendered in unit_manifests if rendered.is_complete
+            unit.manifests.unit.id for unit in unit_manifests if unit.rendered.has_known_names
         ),
         unknown_sources=_unknown_sources(workspace, unit_manifests),
         bands=files.bands,
         empty_cluster=empty_cluster,
         durations=_unit_durations(graph_result, session),
         missing=missing,
-        partial_reason=_partial_reason(workspace),
+        partial_reason=_partial_reason(repository),
+        other_trees=_other_trees(workspace, repository, session),
         find_creating_file=_creating_files(workspace.scan, unit_manifests, missing).find,
         provided=frozenset(_provided_objects(unit_manifests, session)),
     )
@@ -124,6 +129,32 @@ def _partial_reason(workspace: Workspace) -> str:
     if any(finding.code in UNKNOWN_UNIT_CODES for finding in workspace.findings):
         return "the Applications of some ApplicationSets are not known"
     return ""
+
+
+def _other_trees(workspace: Workspace, repository: Workspace, session: Session) -> OtherTrees:
+    """Return what is known about the alternatives to the units of a workspace."""
+    catalog = session.evaluator.rules.catalog
+    objects: set[tuple[str, str, str, str]] = set()
+    incomplete: list[Unit] = []
+    for unit_tree in repository.unit_trees:
+        if any(unit_tree is linted for linted in workspace.unit_trees):
+            continue
+        for member in unit_tree.members:
+            namespace = member.unit.destination.namespace
+            if not member.has_known_names:
+                incomplete.append(member.unit)
+            if member.unit.policy.create_namespace:
+                objects.add(versionless_key(Ref(NAMESPACE, "", namespace)))
+            for body in (document.body for document in member.documents):
+                ref = object_ref(body)
+                refs = (ref, *operator_products(ref, body, catalog))
+                objects |= {versionless_key(item) for item in refs}
+                objects |= {
+                    versionless_key(replace_struct(item, namespace=namespace))
+                    for item in refs
+                    if not item.namespace
+                }
+    return OtherTrees(frozenset(objects), tuple(incomplete))
 
 
 def _creating_files(

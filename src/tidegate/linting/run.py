@@ -109,7 +109,7 @@ async def lint(
         locator = DiagnosticLocator(workspace.scan.locator)
         files = read_repository_files(workspace.scan)
         results = [
-            await lint_workspace(alternative, session, files, options, locator.files)
+            await lint_workspace(alternative, workspace, session, files, options, locator.files)
             for alternative in workspace.split_alternatives()
         ]
         report = _build_report(results, workspace, config, locator, options)
@@ -133,12 +133,16 @@ class _LintResult(msgspec.Struct, frozen=True):
 
 async def lint_workspace(
     workspace: Workspace,
+    repository: Workspace,
     session: Session,
     files: RepositoryFiles,
     options: LintOptions,
     locator: FieldLocator,
 ) -> _LintResult:
-    """Run the rules on the rendered units of a workspace."""
+    """Run the rules on the rendered units of a workspace.
+
+    `repository`: the workspace itself, or the one that it is an alternative of.
+    """
     findings: tuple[Finding, ...] = ()
     graph_result: GraphResult | None = None
     unit_trees, manual = _with_auto_sync(workspace.unit_trees)
@@ -164,6 +168,7 @@ async def lint_workspace(
         files,
         graph_result,
         unit_manifests,
+        repository,
         empty_cluster=options.empty_cluster,
     )
     selected = [
@@ -277,7 +282,7 @@ def _build_report(
 ) -> LintReport:
     results = list(results)
     read_findings = [
-        *workspace_findings(workspace),
+        *workspace_findings(workspace, has_coverage=True),
         *(finding for result in results for finding in result.findings),
     ]
     unknown = tuple(

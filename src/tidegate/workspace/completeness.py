@@ -24,12 +24,15 @@ UNAVAILABLE_UNIT_CODES = frozenset({"units.unavailable", "appset.unavailable"})
 """Codes of findings about units that could not be rendered, if that is not an error."""
 
 
-def workspace_findings(workspace: Workspace) -> tuple[Finding, ...]:
+def workspace_findings(workspace: Workspace, *, has_coverage: bool = False) -> tuple[Finding, ...]:
     """Return the findings of a workspace, with that about incomplete inputs where it is an error.
 
-    For commands that show units and prove nothing.
+    For commands that show units and prove nothing. `has_coverage`: the command also reports what
+    it rests on, so a missing part of a unit is an error only if no object is known.
     """
-    incomplete = incomplete_finding(workspace.members, workspace.findings)
+    incomplete = incomplete_finding(
+        workspace.members, workspace.findings, has_coverage=has_coverage
+    )
     return (
         *workspace.findings,
         *(finding for finding in incomplete if finding.severity is Severity.ERROR),
@@ -37,11 +40,15 @@ def workspace_findings(workspace: Workspace) -> tuple[Finding, ...]:
 
 
 def incomplete_finding(
-    members: Iterable[RenderedUnit], findings: Iterable[Finding] = ()
+    members: Iterable[RenderedUnit],
+    findings: Iterable[Finding] = (),
+    *,
+    has_coverage: bool = False,
 ) -> tuple[Finding, ...]:
     """Return the finding that counts the missing inputs of these units; none if nothing is missing.
 
-    `findings`: the other findings about the repository.
+    `findings`: the other findings about the repository. `has_coverage`: as in
+    `workspace_findings`.
     """
     results = [member.result for member in members if isinstance(member.result, RenderResult)]
     has_objects = any(result.documents for result in results)
@@ -74,8 +81,9 @@ def incomplete_finding(
     summary = ", ".join(part for part in parts if part)
     if not summary:
         return ()
-    is_error = bool(missing_inputs) or any(error.code in ERROR_CODES for error in counted_errors)
-    is_error = is_error or (bool(unavailable) and not has_objects)
+    is_error = any(error.code in ERROR_CODES for error in counted_errors)
+    is_error |= bool(missing_inputs) and not (has_coverage and has_objects)
+    is_error |= bool(unavailable) and not has_objects
     assumptions = ["placeholders replace encrypted values"] if counted_errors else []
     assumptions += (
         ["missing parts are assumed to be healthy"] if missing_inputs or unavailable else []

@@ -109,7 +109,6 @@ def _helpful_command(problem: _Problem, command: str) -> str:
         return f"{command} --generator-data FILE"
     if code not in UNAVAILABLE_SOURCE_CODES:
         return ""
-    url = problem.source or next(
-        (source.canonical_location.rpartition("//")[0] for source in problem.unit.sources), ""
-    )
+    location = problem.error.location
+    url = problem.source or (location.name if location is not None else "")
     return f"{command} --repo-map {url}=DIRECTORY" if "://" in url else ""

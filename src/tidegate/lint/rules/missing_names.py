@@ -11,7 +11,7 @@ from tidegate.lint.outside import outside_sources
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.skipped_crds import skipped_definitions
 from tidegate.model.finding import Severity
-from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.k8s.objects import Kind, Ref, versionless_key
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import (
     Dependent,
@@ -77,13 +77,19 @@ def _missing_part(
     index: DependencyIndex, unmet_dependency: UnmetDependency, dependent: Dependent, ref: Ref
 ) -> Iterator[Diagnostic]:
     obj, part_name = index.objects[dependent.node], PART_NAMES[unmet_dependency.type]
+    owners = index.context.by_identity.get((unmet_dependency.cluster, *versionless_key(ref)), ())
+    if any(owner.document.is_unknown(("spec", "ports")) for owner in owners):
+        return
+    # A route without its backend is accepted, and answers with an error (Gateway API, backendRefs).
+    is_blocked = dependent.effect is Effect.BLOCKED and ref.kind.name != "Service"
     yield Diagnostic(
         message=(
             f"{object_name(obj.ref)} refers to {part_name} `{unmet_dependency.key}`, which"
             f" {object_name(ref)} does not have"
         ),
         at=FieldRef(obj.document, dependent.field),
-        severity=Severity.ERROR if dependent.effect is Effect.BLOCKED else Severity.WARNING,
+        severity=Severity.ERROR if is_blocked else Severity.WARNING,
+        why="requests to this port fail" if ref.kind.name == "Service" else "",
         fix=f"correct the {part_name}, or add it to {object_name(ref)}",
     )
 
@@ -122,14 +128,15 @@ def _missing_name(
             severity=Severity.NOTE if is_note else Severity.WARNING,
             why="" if guess else reason or _without(obj, ref, dependent.effect),
             fix=fix,
-            cause=f"{unmet.cluster} {ref}",
+            cause=f"{unmet.cluster} {'Namespace' if sources.lacks_namespaces(ref) else ref}",
         )
 
 
 def _without(obj: LintObject, ref: Ref, effect: Effect) -> str:
     """Return what happens if a missing object is not created by other means."""
+    pods = "" if ref.kind.name == "Namespace" else " or its pods"
     consequence = {
-        Effect.REJECTED: f"the API server rejects {object_name(obj.ref)} or its pods",
+        Effect.REJECTED: f"the API server rejects {object_name(obj.ref)}{pods}",
         Effect.FAILS: f"{object_name(obj.ref)} fails",
         Effect.NONE: f"{object_name(obj.ref)} has no effect",
     }.get(effect, f"{object_name(obj.ref)} never becomes ready")
@@ -150,9 +157,10 @@ def _similar_names(
         edge.required_object or index.graph.nodes[edge.before].ref
         for edge in _edges(index, dependent)
     )
-    similar = find_misspelled(
-        ref.name, in_namespace - {other.name for other in referenced if other}
-    )
+    referenced_names = {
+        other.name for other in referenced if other is not None and other.kind.name == ref.kind.name
+    }
+    similar = find_misspelled(ref.name, in_namespace - referenced_names)
     elsewhere = sorted(
         at for at, existing_name in same_kind if existing_name == ref.name and at != ref.namespace
     )

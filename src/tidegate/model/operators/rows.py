@@ -281,7 +281,7 @@ class ReferenceRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """
     when: tuple[Check, ...] = ()
     keys: tuple[str, ...] = ()
-    """Paths in the item of the referenced keys."""
+    """Paths in the item of the referenced keys, or of the ports of a Service."""
     until: RequiredState = RequiredState.EXISTS
     effect: Effect = Effect.BLOCKED
     source: str

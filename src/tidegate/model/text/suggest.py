@@ -38,8 +38,16 @@ def find_misspelled(name: str, known: Iterable[str], *, cutoff: float = MISSPELL
     misspelling of `team-2`.
     """
     digits = _digits(name)
-    others = (other for other in known if other != name and _digits(other) == digits)
-    return closest_match(name, others, cutoff=cutoff)
+    others = [other for other in known if other != name and _digits(other) == digits]
+    swapped = (other for other in sorted(others) if _has_swapped_letters(name, other))
+    return next(swapped, "") or closest_match(name, others, cutoff=cutoff)
+
+
+def _has_swapped_letters(name: str, other: str) -> bool:
+    """Return whether two names differ in the order of two adjacent letters."""
+    return any(
+        name[:at] + name[at + 1] + name[at] + name[at + 2 :] == other for at in range(len(name) - 1)
+    )
 
 
 def _digits(name: str) -> str:

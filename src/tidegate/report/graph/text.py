@@ -118,7 +118,9 @@ def _need_text(graph: Graph, edge: GraphEdge, before: GraphNode, *, is_inverted:
     )
     notes = [str(edge.kind)]
     if edge.key:
-        notes.append(f"{'port' if edge.kind is EdgeKind.HOST else 'key'} {edge.key}")
+        ref = edge.required_object or before.ref
+        is_port = ref is not None and ref.kind.name == "Service"
+        notes.append(f"{'port' if is_port else 'key'} {edge.key}")
     if edge.is_key_missing:
         notes.append("not found")
     if before.kind is NodeKind.EXTERNAL:

@@ -30,6 +30,7 @@ from tidegate.model.units.policy import Policy, Tracking
 from tidegate.model.units.rendering import (
     Directory,
     FluxDetails,
+    HelmOptions,
     LoadRestriction,
     Overlay,
     ToolDetection,
@@ -67,6 +68,11 @@ class RenderedUnit(msgspec.Struct, frozen=True):
     @property
     def documents(self) -> tuple[Document, ...]:
         return self.result.documents if isinstance(self.result, RenderResult) else ()
+
+    @property
+    def has_known_names(self) -> bool:
+        """Whether the names of all objects of the unit are known."""
+        return isinstance(self.result, RenderResult) and self.result.has_known_names
 
     def with_policy(self, policy: Policy) -> RenderedUnit:
         """Return the unit with another policy."""
@@ -645,11 +651,18 @@ def overlay_units(units: Iterable[Unit], scan: RepositoryScan) -> list[Unit]:
         _implicit_parent(
             top,
             scan,
-            Overlay(path=top, restriction=load_restriction(top, members, scan)),
+            _implicit_overlay(top, members, scan),
             members[0].id.namespace,
         )
         for top, members in included.items()
     ]
+
+
+def _implicit_overlay(path: str, units: Iterable[Unit], scan: RepositoryScan) -> Overlay:
+    """Return the overlay of an implicit parent. Flux does not inflate charts in it; users do."""
+    restriction = load_restriction(path, units, scan)
+    helm = HelmOptions() if restriction is LoadRestriction.ROOT_ONLY else None
+    return Overlay(path=path, restriction=restriction, helm=helm)
 
 
 def load_restriction(path: str, units: Iterable[Unit], scan: RepositoryScan) -> LoadRestriction:

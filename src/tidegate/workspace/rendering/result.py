@@ -110,6 +110,16 @@ class RenderResult(msgspec.Struct, frozen=True, kw_only=True):
         return existing is not None and existing.is_deployed
 
     @property
+    def has_known_names(self) -> bool:
+        """Whether the names of all objects are known, though perhaps not all of their values.
+
+        SOPS leaves the names of objects in plain text, but the values of a chart decide which
+        objects it has.
+        """
+        has_unknown_values = any(error.code == UNDECRYPTED_DATA for error in self.undecrypted)
+        return not (self.missing_inputs or self.lookup_error or has_unknown_values)
+
+    @property
     def may_miss_objects(self) -> bool:
         """Whether objects may be missing, and not only values of objects."""
         return bool(self.missing_inputs) or any(
