@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documented_examples import EXAMPLE, EXAMPLES, ON_A_CLUSTER, ROOT
+from tests.support.documented_examples import (
+    EXAMPLE,
+    EXAMPLES,
+    ON_A_CLUSTER,
+    ROOT,
+    example_folder,
+)
 from tests.support.warm_start import WarmRun
 from tidegate.cli.main import COMMANDS
 
@@ -23,7 +29,8 @@ def output_of(command: str, user_home: Path) -> str:
     """What a terminal would show."""
     arguments = shlex.split(command)[1:]
     known = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "HOME": str(user_home)}
-    return WarmRun(arguments, ROOT, known, is_merged=True).to_its_end().stdout
+    folder = example_folder(command, user_home)
+    return WarmRun(arguments, folder, known, is_merged=True).to_its_end().stdout
 
 
 @pytest.mark.parametrize(("page", "command"), ALONE, ids=name_of)

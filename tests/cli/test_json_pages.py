@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.documented_examples import write_change
 from tests.support.in_process_command import run_in_process
 from tests.support.served_cluster import served_cluster
 from tidegate.documents import read_documents
@@ -70,6 +71,18 @@ def test_every_key_that_a_program_reads_is_on_the_page(
     ran = run_in_process(ROOT, environment, (*words.split(), "-o", "json"))
 
     check(title, ran.stdout)
+
+
+@pytest.mark.parametrize("change", ["argocd", "flux", "both"])
+def test_every_key_of_a_diff_is_on_the_page(change: str, tmp_path: Path) -> None:
+    folder = write_change(f"examples/changes/{change}", tmp_path)
+
+    ran = run_in_process(folder, dict(os.environ), ("diff", ".", "-o", "json"))
+
+    document = json.loads(ran.stdout)
+    findings = [*document.pop("newFindings"), *document.pop("fixedFindings")]
+    check("diff", json.dumps(document))
+    check("lint", json.dumps(findings))
 
 
 async def test_every_key_of_a_live_status_is_on_the_page(tmp_path: Path) -> None:

@@ -15,6 +15,6 @@ EXIT_CODE_MEANINGS = {
     8: "timeout of the command or of an external program",
     9: "incomplete, without an error: `lint` looked at too little, or `simulate` left units out;"
     " `--allow-incomplete` turns it off",
-    10: "`plan --exit-code` found changes",
+    10: "`plan --exit-code` found changes, or `diff --exit-code` another order",
     130: "interrupted: Ctrl-C, or the terminal was closed",
 }

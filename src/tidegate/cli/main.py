@@ -38,6 +38,7 @@ that survive the first collection mostly stay, and collecting them again is expe
 COMMANDS = {
     "Check": {
         "lint": "Check the deployment order of a repository for errors.",
+        "diff": "Show what a change does to the deployment order.",
         "plan": "Show what a rollout would do, step by step.",
         "simulate": "Roll out on a simulated cluster and show when each gate opens.",
         "graph": "Show dependencies of units and objects, and what is missing.",

@@ -15,4 +15,4 @@ OUTCOME_CODES = {
     RolloutOutcome.STOPPED: 130,
 }
 HAS_CHANGES = 10
-"""Exit code of `plan --exit-code` if there is something to do."""
+"""Exit code of `plan --exit-code` and `diff --exit-code` if something differs."""

@@ -20,11 +20,7 @@ from tidegate.model.plans.graph import CriticalStep, EdgeKind, Graph, GraphNode,
 from tidegate.model.text.names import resolve_name
 from tidegate.model.units.unit import UnitId
 from tidegate.model.views.graph import GraphView
-from tidegate.planning.graph import (
-    GraphResult,
-    _estimate_times,
-    make_graph,
-)
+from tidegate.planning.graph import GraphResult, estimate_times, make_graph
 from tidegate.workspace.workspace import Workspace
 
 MAX_LISTED = 4
@@ -96,7 +92,7 @@ def find_inverted_edges(graph: Graph) -> frozenset[int]:
 def _find_critical_path(
     result: GraphResult, simulation: SimulationConfig | None
 ) -> list[CriticalStep]:
-    duration, pause = _estimate_times(result, simulation)
+    duration, pause = estimate_times(result, simulation)
     return find_path(result.graph, duration, pause)
 
 

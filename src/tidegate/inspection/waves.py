@@ -9,6 +9,7 @@ import msgspec
 
 from tidegate.clusters.session import Session
 from tidegate.dialect.argo.waves import WAVE, WEIGHT
+from tidegate.graph.levels import unit_levels
 from tidegate.graph.positions import parse_origin
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.plans.manifest import PHASE_INDEXES, Manifest, Phase
@@ -88,39 +89,10 @@ def _phase_rows(units: Iterable[Unit]) -> Iterator[PhaseRow]:
 
 
 def _level_rows(units: Sequence[Unit]) -> Iterator[LevelRow]:
-    """Yield the dependency level of units: their distance from units without dependencies.
-
-    Units that neither depend on a unit nor are depended on are left out.
-    """
-    after = {
-        unit.id: [
-            dependency.unit for dependency in unit.dependencies if dependency.unit is not None
-        ]
-        for unit in units
-    }
-    involved = {name for name, others in after.items() if others}
-    involved |= {other for others in after.values() for other in others if other in after}
-    levels: dict[UnitId, int] = {}
-    pending = [unit.id for unit in units if unit.id in involved]
-    while pending:
-        ready = [
-            name for name in pending if all(_is_resolved(o, levels, after) for o in after[name])
-        ]
-        for name in ready:
-            known = [levels[other] for other in after[name] if other in levels]
-            levels[name] = 1 + max(known, default=0)
-        if not ready:
-            break  # the rest is a cycle, which is reported elsewhere
-        pending = [name for name in pending if name not in levels]
+    levels = unit_levels(units)
     for level in sorted(set(levels.values())):
         names = tuple(name for name, unit_level in levels.items() if unit_level == level)
         yield LevelRow(level=level, units=names)
-
-
-def _is_resolved(
-    name: UnitId, levels: dict[UnitId, int], after: dict[UnitId, list[UnitId]]
-) -> bool:
-    return name in levels or name not in after
 
 
 def _unit_waves(unit_manifests: UnitManifests) -> UnitWaves:

@@ -12,8 +12,12 @@ import msgspec
 
 from tidegate.errors import FileError, Location
 from tidegate.model.finding import Finding
+from tidegate.model.text.lazy_regex import lazy_regex
 
 VERSION = 2
+_NUMBER_OR_PATH = lazy_regex(
+    r"-[bcdfghkmt2456789]{10}\b|(?<![\w./-])-?\d+(?![\w./-])|(?:[\w.@+-]+/)*[\w.@+-]+\.(?:ya?ml|json)\b(?::\d+)*"
+)
 
 
 class KnownFinding(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
@@ -71,6 +75,36 @@ def split_by_baseline(
         else:
             new.append(finding)
     return new, old
+
+
+def split_by_base(
+    findings: Iterable[Finding], base: Iterable[Finding]
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the new findings, and those that another revision has as well.
+
+    Files may be renamed, waves renumbered, and kustomize puts hashes into names: if no finding has
+    the same message, one whose message differs only in these is the same.
+    """
+    unmatched = list(base)
+    known: list[Finding] = []
+    new = list(findings)
+    for key in (_key, _key_without_numbers):
+        remaining: dict[tuple[str, ...], list[Finding]] = {}
+        for finding in unmatched:
+            remaining.setdefault(key(finding), []).append(finding)
+        still_new: list[Finding] = []
+        for finding in new:
+            if remaining.get(key(finding)):
+                remaining[key(finding)].pop()
+                known.append(finding)
+            else:
+                still_new.append(finding)
+        new, unmatched = still_new, [item for items in remaining.values() for item in items]
+    return new, known
+
+
+def _key_without_numbers(finding: Finding) -> tuple[str, str]:
+    return (finding.code, _NUMBER_OR_PATH.sub("", finding.message))
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:

@@ -20,7 +20,13 @@ from tidegate.errors import (
     flatten_errors,
 )
 from tidegate.files import read_regular_file
-from tidegate.lint.baseline import read_baseline, split_by_baseline, write_baseline
+from tidegate.health.lua import LuaRules
+from tidegate.lint.baseline import (
+    read_baseline,
+    split_by_base,
+    split_by_baseline,
+    write_baseline,
+)
 from tidegate.lint.causes import merge_causes
 from tidegate.lint.registry import RULES, RULES_BY_FINDING_CODE
 from tidegate.lint.rule import Diagnostic, FieldRef, Rule, run_rules
@@ -101,6 +107,31 @@ async def lint(
     options: LintOptions,
 ) -> LintReport:
     """Lint a repository, and return the findings."""
+    linted = await lint_repository(request, target, render_settings, options)
+    report = _with_baseline(linted.report, options, linted.locator)
+    return replace(report, findings=merge_causes(report.findings))
+
+
+class LintedRepository(msgspec.Struct, frozen=True, kw_only=True):
+    """The findings about a repository, and what they were made from."""
+
+    report: LintReport
+    """All findings, without those that are ignored."""
+    locator: DiagnosticLocator
+    workspace: Workspace
+    results: tuple[LintResult, ...]
+    """A result for each alternative."""
+    health_rules: LuaRules
+    """The health rules of Argo CD's settings."""
+
+
+async def lint_repository(
+    request: LoadRequest,
+    target: ClusterTargets,
+    render_settings: RenderSettings,
+    options: LintOptions,
+) -> LintedRepository:
+    """Run the rules on a repository."""
     config, render_settings = (
         _load_config(request),
         replace(render_settings, skips_unavailable=True),
@@ -112,9 +143,25 @@ async def lint(
             await lint_workspace(alternative, workspace, session, files, options, locator.files)
             for alternative in workspace.split_alternatives()
         ]
-        report = _build_report(results, workspace, config, locator, options)
-        report = _with_baseline(report, options, locator)
-        return replace(report, findings=merge_causes(report.findings))
+        return LintedRepository(
+            report=_build_report(results, workspace, config, locator, options),
+            locator=locator,
+            workspace=workspace,
+            results=tuple(results),
+            health_rules=session.evaluator.scripts,
+        )
+
+
+def new_findings(linted: LintedRepository, base: Iterable[Finding]) -> LintReport:
+    """Return the report without the findings that the base has, with excerpts of the files."""
+    new, known = split_by_base(linted.report.findings, base)
+    report = replace(
+        linted.report,
+        findings=tuple(new),
+        baseline_count=len(known),
+        excerpts=linted.locator.excerpts(tuple(new)),
+    )
+    return replace(report, findings=merge_causes(report.findings))
 
 
 def _load_config(request: LoadRequest) -> Config:
@@ -122,10 +169,12 @@ def _load_config(request: LoadRequest) -> Config:
     return load_config(path) if path.exists() else Config()
 
 
-class _LintResult(msgspec.Struct, frozen=True):
+class LintResult(msgspec.Struct, frozen=True):
     """Result of linting one alternative, or all units that are deployed together."""
 
     loaded: LoadedContext
+    graph_result: GraphResult | None
+    """None if the units cannot be planned."""
     diagnostics: tuple[tuple[Rule, Diagnostic], ...]
     findings: tuple[Finding, ...]
     assumed: tuple[AssumedDependency, ...] = ()
@@ -138,7 +187,7 @@ async def lint_workspace(
     files: RepositoryFiles,
     options: LintOptions,
     locator: FieldLocator,
-) -> _LintResult:
+) -> LintResult:
     """Run the rules on the rendered units of a workspace.
 
     `repository`: the workspace itself, or the one that it is an alternative of.
@@ -193,7 +242,7 @@ async def lint_workspace(
                 await find_missing_for(workspace, unit_manifests, session), loaded.context
             )
         )
-    return _LintResult(loaded, diagnostics, findings, assumed)
+    return LintResult(loaded, graph_result, diagnostics, findings, assumed)
 
 
 def _without_unknown_kinds(
@@ -274,7 +323,7 @@ def _finding_from_error(error: TidegateError, severity: Severity) -> Finding:
 
 
 def _build_report(
-    results: Iterable[_LintResult],
+    results: Iterable[LintResult],
     workspace: Workspace,
     config: Config,
     locator: DiagnosticLocator,
@@ -345,7 +394,7 @@ def _soften_uncertain(finding: Finding) -> Finding:
 
 
 def _loading_findings(
-    findings: Iterable[Finding], results: Iterable[_LintResult], locator: DiagnosticLocator
+    findings: Iterable[Finding], results: Iterable[LintResult], locator: DiagnosticLocator
 ) -> Iterator[tuple[Finding, tuple[Document, ...]]]:
     """Yield the findings of loading, with the document at their location and that of their unit."""
     unit_resources = {
@@ -360,7 +409,7 @@ def _loading_findings(
 
 
 def _rule_findings(
-    results: Iterable[_LintResult], locator: DiagnosticLocator
+    results: Iterable[LintResult], locator: DiagnosticLocator
 ) -> Iterator[tuple[Finding, tuple[Document, ...]]]:
     """Yield the findings of rules, with the document that they are about."""
     for result in results:

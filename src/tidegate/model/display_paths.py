@@ -6,17 +6,29 @@ displayed relative to the working directory, or as an absolute path.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tidegate.errors import Location, TidegateError
 from tidegate.model.text.lazy_regex import lazy_regex
 
 PathResolver: TypeAlias = Callable[[str], str | None]
 """Returns a path of a tree as the user would write it; None if it is not a file of the tree."""
+
+
+class DirectoryCopy(NamedTuple):
+    """What a copied directory contains, and what the user calls the original."""
+
+    original: str
+    files: frozenset[str]
+
+
 _FILE_WITH_LINE = lazy_regex(r"(?<![\w/.:-])(?P<name>[\w.@+][\w./@+-]*)(?=:\d)")
 _RESOLVERS: dict[str, PathResolver] = {}
+_COPIES: dict[str, DirectoryCopy] = {}
+"""Directories that are copies of others."""
 
 
 def add_root(root: str, resolve: PathResolver) -> None:
@@ -30,15 +42,34 @@ def prefer_root(root: str) -> None:
         _RESOLVERS[root] = _RESOLVERS.pop(root)
 
 
+def add_copy(directory: str, copy: DirectoryCopy) -> None:
+    """Display the files of a copied directory as those of the original, also when it is gone."""
+    add_root(directory, lambda _: None)
+    _COPIES[directory] = copy
+
+
 def clear_roots() -> None:
     """Remove all trees, before the next command."""
     _RESOLVERS.clear()
+    _COPIES.clear()
 
 
 def display_path(name: str) -> str:
     """Return a path of a tree as the user would write it; other strings unchanged."""
-    candidates = (resolve(name) for resolve in reversed(_RESOLVERS.values()))
-    return next((path for path in candidates if path is not None), name)
+    for root, resolve in reversed(_RESOLVERS.items()):
+        path = _path_in_copy(f"{root}/{name}") or resolve(name)
+        if path is not None:
+            return path
+    return _path_in_copy(name) or name
+
+
+def _path_in_copy(path: str) -> str | None:
+    """Return the path of a copied file in the original; None if it is no copied file."""
+    for directory, copy in _COPIES.items():
+        name = path.removeprefix(f"{directory}/")
+        if name != path and name in copy.files:
+            return posixpath.normpath(f"{copy.original}/{name}")
+    return None
 
 
 def display_location(location: Location) -> Location:

@@ -199,11 +199,11 @@ def graph_inputs(
 
 def unit_durations(result: GraphResult, simulation: SimulationConfig | None) -> dict[UnitId, Ms]:
     """Return how long each unit takes by itself."""
-    duration, pause = _estimate_times(result, simulation)
+    duration, pause = estimate_times(result, simulation)
     return durations_of_units(result.graph, duration, pause)
 
 
-def _estimate_times(
+def estimate_times(
     result: GraphResult, simulation: SimulationConfig | None
 ) -> tuple[DurationLookup, DelayLookup]:
     """Return functions for the duration of a node and the pause after a step.

@@ -62,7 +62,7 @@ async def list_entries(path: Path, options: FetchOptions) -> list[TreeEntry]:
     """Return the entries of a directory; of a checkout, only those that Git tracks or would add."""
     output = b""
     if _is_checkout(path):
-        async with open_git(_local_url(path), options) as git:
+        async with open_git(local_url(path), options) as git:
             arguments = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
             output = await _git_output(git, *arguments, cwd=path)
     paths = [name for name in os.fsdecode(output).split("\0") if name]
@@ -80,7 +80,7 @@ async def find_checkouts(path: Path, options: FetchOptions) -> tuple[Checkout, .
     """Return the repositories that a directory is a checkout of: one for each remote."""
     if not _is_checkout(path):
         return ()
-    async with open_git(_local_url(path), options) as git:
+    async with open_git(local_url(path), options) as git:
         pattern = r"^remote\..*\.url$"
         remotes = await _git_output(git, "config", "-z", "--get-regexp", pattern, cwd=path)
         urls = dict(_read_remote(line) for line in remotes.split(b"\0") if line)
@@ -119,7 +119,7 @@ def _read_remote(line: bytes) -> tuple[str, str]:
 async def read_local_revision(path: Path, options: FetchOptions) -> Revision:
     """Return the commit of a directory without changes, else a digest of its content."""
     if _is_checkout(path):
-        async with open_git(_local_url(path), options) as git:
+        async with open_git(local_url(path), options) as git:
             commit = await _git_output(git, "rev-parse", "--verify", "HEAD", cwd=path)
             branch = await _git_output(git, "symbolic-ref", "--quiet", "--short", "HEAD", cwd=path)
             changes = await _git_output(git, "status", "--porcelain", "-z", "--", ".", cwd=path)
@@ -159,7 +159,8 @@ async def _git_output(git: Git, *arguments: str, cwd: Path) -> bytes:
     return b"" if result.exit_code else result.stdout
 
 
-def _local_url(path: Path) -> GitUrl:
+def local_url(path: Path) -> GitUrl:
+    """Return a directory as the address of a repository."""
     return GitUrl("file", "", 0, str(path), "", f"file://{path}")
 
 

@@ -211,6 +211,15 @@ def check_path_exists(request: LoadRequest) -> None:
         _locate(request.path_or_url, request.render_flags)
 
 
+def require_local(path_or_url: str) -> None:
+    """Raise UsageError if revisions cannot be compared, because it is no path of a repository."""
+    is_address = parse_base(path_or_url, submodules=False) is not None
+    if path_or_url == STDIN or (is_address and not Path(path_or_url).exists()):
+        problem = f"`{path_or_url}` is not a path in a Git repository on this machine"
+        hint = "clone the repository, and set PATH to a directory in it"
+        raise UsageError("usage.revisions", problem, hint=hint)
+
+
 def read_ignore_differences(path: Path | None) -> tuple[IgnoreDifference, ...]:
     """Return the `ignoreDifferences` entries of a file; none without a file. Raises its errors."""
     with closing(Jq()) as jq:

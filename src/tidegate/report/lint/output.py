@@ -46,11 +46,11 @@ def lint_lines(
                 lines += _short_lines(shown, paint)
         else:
             lines += [
-                *_full_lines(
+                *full_lines(
                     shown,
                     report.excerpts.get(finding.location) if finding.location else None,
-                    paint,
-                    max_width,
+                    use_color=use_color,
+                    max_width=max_width,
                 )
             ]
     lines += [
@@ -106,9 +106,15 @@ def _occurrences_text(finding: Finding) -> str:
     return f"{places} and {more} more" if more else places
 
 
-def _full_lines(
-    finding: Finding, excerpt: Excerpt | None, paint: _Painter, max_width: int | None
+def full_lines(
+    finding: Finding,
+    excerpt: Excerpt | None,
+    *,
+    use_color: bool = False,
+    max_width: int | None = None,
 ) -> Iterator[str]:
+    """Yield a finding with the lines of its file, its sequence of events and its fix."""
+    paint = _Painter(use_color)
     yield from _short_lines(finding, paint)
     if excerpt is not None:
         yield from _excerpt_lines(excerpt, paint, SEVERITY_COLORS[finding.severity], max_width)
@@ -229,9 +235,7 @@ def lint_document(report: LintReport) -> dict[str, Json]:
         }
     return {
         "version": LINT_VERSION,
-        "findings": [
-            _lint_finding_document(display_finding(finding)) for finding in report.sorted_findings
-        ],
+        "findings": [lint_finding_document(finding) for finding in report.sorted_findings],
         "units": report.unit_count,
         "objects": report.object_count,
         "coverage": coverage_document(report.coverage),
@@ -245,7 +249,9 @@ def lint_document(report: LintReport) -> dict[str, Json]:
     }
 
 
-def _lint_finding_document(finding: Finding) -> dict[str, Json]:
+def lint_finding_document(original: Finding) -> dict[str, Json]:
+    """Return a finding as `lint` reports it, with its place, story and related places."""
+    finding = display_finding(original)
     location = finding.location
     return {
         **finding_document(finding),

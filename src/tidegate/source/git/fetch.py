@@ -90,7 +90,7 @@ async def _resolve_short_commit(
     with tempfile.TemporaryDirectory(prefix="tidegate-git-") as scratch:
         cwd = Path(scratch)
         uses_sha256 = any(len(commit) == SHA256_LENGTH for commit in refs.commits.values())
-        _init_repository(cwd, "sha256" if uses_sha256 else "sha1")
+        init_repository(cwd, "sha256" if uses_sha256 else "sha1")
         history = ("fetch", "--quiet", "--filter=tree:0", "--no-tags", "--", git.url.text)
         await git.run(*history, *ALL_REFS, cwd=cwd)
         result = await git.try_run("rev-parse", "--disambiguate=" + ref.text.lower(), cwd=cwd)
@@ -129,7 +129,7 @@ async def _cached_tree(
 async def _check_out(
     source: GitSource, revision: Revision, git: Git, directory: Path, limits: TreeLimits
 ) -> None:
-    _init_repository(directory, revision.digest.partition(":")[0])
+    init_repository(directory, revision.digest.partition(":")[0])
     await _fetch_commit(revision, source.ref, git, directory)
     output = await git.run("ls-tree", "-r", "-l", "-z", "--full-tree", revision.hex, cwd=directory)
     check_sizes(output, limits, git.url)
@@ -142,7 +142,7 @@ async def _check_out(
     await asyncio.to_thread(_remove_git_directories, directory)
 
 
-def _init_repository(directory: Path, algorithm: str) -> None:
+def init_repository(directory: Path, algorithm: str) -> None:
     """Create an empty repository, as `git init` does, without starting a process."""
     git_directory = directory / ".git"
     for subdirectory in ("objects", "refs"):

@@ -1,0 +1,1 @@
+"""Differences between two orders as text, JSON and Markdown."""
