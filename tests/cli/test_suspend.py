@@ -45,7 +45,7 @@ async def test_nothing_is_done_to_a_unit_until_it_is_resumed(
     async with served_cluster(tmp_path, *given, served=served) as cluster:
         suspended = await cluster.run("flux", "suspend", "ks", "web", "-C", made.root)
         left = await cluster.roll_out("sync", made.root, "--yes")
-        refused = await cluster.run("flux", "reconcile", "ks", "web", "--yes", "-C", made.root)
+        refused = await cluster.roll_out("flux", "reconcile", "ks", "web", "--yes", "-C", made.root)
         before = await cluster.names(CONFIG_MAP, "shop")
         resumed = await cluster.run("flux", "resume", "kustomizations", "--all", "-C", made.root)
         done = await cluster.roll_out("sync", made.root, "--yes")

@@ -91,14 +91,15 @@ async def _render_request(request: LoadRequest, render_settings: RenderSettings)
         workspace = await load_without_cluster(request, render_settings)
     except TidegateError as error:
         return RenderedParts((RenderedPart(RenderFailure((error,))),))
+    names = workspace.selected_names
     selected = [
         (unit_tree.root_id, member)
         for unit_tree in workspace.unit_trees
         for member in unit_tree.members
-        if not request.units or matches_name(member.unit, *request.units)
+        if not names or matches_name(member.unit, *names)
     ]
     findings = workspace.findings
-    if request.units:
+    if names:
         selected_members = [selected_member for _, selected_member in selected]
         typo_findings = find_typos(selected_members, workspace.scan.locator)
         findings = tuple(dict.fromkeys((*workspace.findings_for(selected_members), *typo_findings)))

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tidegate.clusters.journal import delete_record
 from tidegate.clusters.session import Session
+from tidegate.controllers.requests import refuse_suspended
 from tidegate.model.plans.plan import Plan
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
@@ -19,14 +20,24 @@ from tidegate.removal.moved_releases import with_removals
 from tidegate.rollout.replan import regenerates_during_rollout
 from tidegate.simulation.assumptions import reload_with_assumptions
 from tidegate.workspace.rendering.result import require_deployable
-from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.request import LoadRequest, UnitSelection
 from tidegate.workspace.workspace import Workspace
 
 
 async def prepare_rollout(
-    workspace: Workspace, session: Session, resources: tuple[str, ...], *, keep_going: bool
+    workspace: Workspace,
+    session: Session,
+    resources: tuple[str, ...],
+    *,
+    keep_going: bool,
+    requested: UnitSelection | None = None,
 ) -> PreparedRollout:
-    """Plan the workspace. Without `keep_going`, an error in one unit stops all of them."""
+    """Plan the workspace. Without `keep_going`, an error in one unit stops all of them.
+
+    `requested`: raise if one of these units is suspended, instead of leaving it out.
+    """
+    if requested is not None:
+        await refuse_suspended(requested, workspace, session)
     left_out = workspace.faulty_units if keep_going else None
     unit_trees, suspension_findings = await apply_suspensions(workspace.deployable_trees, session)
     unit_trees = with_drift_detection(unit_trees)

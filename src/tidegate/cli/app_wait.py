@@ -11,10 +11,10 @@ from tidegate.cli.options import Flags
 from tidegate.cli.outcome_codes import OUTCOME_CODES
 from tidegate.cli.output import note
 from tidegate.cli.requests import load_request, with_workspace
-from tidegate.cli.unit_arguments import load_unit_trees, select_unit_ids
+from tidegate.cli.unit_arguments import unit_selection
 from tidegate.clusters.session import Session
 from tidegate.errors import WaitTimeoutError
-from tidegate.inspection.diff import EMPTY_PLAN
+from tidegate.inspection.diff import EMPTY_PLAN, plan_units
 from tidegate.inspection.events import diagnose_statuses
 from tidegate.inspection.status import (
     UnitStatus,
@@ -88,22 +88,16 @@ def _is_idle(status: UnitStatus) -> bool:
 def wait_for_applications(names: tuple[str, ...], desired: DesiredState, flags: Flags) -> int:
     """Wait for the selected Applications and return the exit code. Raises on timeout."""
     kinds = ("Application",)
-    unit_trees = load_unit_trees(flags["path"], flags)
-    units = flags["units"] = select_unit_ids(
-        unit_trees, names, flags["labels"], kinds, flags["namespace_filter"]
-    )
+    flags["selection"] = unit_selection(kinds, names, flags["labels"], flags["namespace_filter"])
     last_statuses: dict[str, tuple[str, Health]] = {}
 
     async def wait(session: Session, workspace: Workspace) -> RolloutOutcome:
-        targets, pending = await watch_targets(workspace, session), list[UnitStatus]()
+        plan_result = await plan_units(workspace.deployable_trees, session)
+        targets, pending = watch_targets(workspace, plan_result, session), list[UnitStatus]()
         async with aclosing(watch_changes(targets, session, flags["timeout"])) as changes:
             async for _ in changes:
-                statuses = await read_unit_statuses(workspace, unit_trees, session)
-                selected = [status for status in statuses if status.unit.id.kind in kinds]
-                selected = [
-                    status for status in selected if not units or str(status.unit.id) in units
-                ]
-                selected = filter_unit_statuses(selected, desired.resources)
+                statuses = await read_unit_statuses(workspace, plan_result, session, kinds)
+                selected = filter_unit_statuses(statuses, desired.resources)
                 degraded = [
                     status
                     for status in selected

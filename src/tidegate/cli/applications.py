@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 
+from tidegate.cli.delegate import refresh_by_argocd
 from tidegate.cli.options import Flags
 from tidegate.cli.output import note
 from tidegate.cli.progress import ProgressLine
 from tidegate.cli.requests import load_request, with_workspace
-from tidegate.cli.unit_arguments import load_unit_trees, select_unit_ids
+from tidegate.cli.unit_arguments import unit_selection
 from tidegate.cli.unit_kinds import KINDS_BY_NOUN
 from tidegate.cli.watch import WatchOutput, watch
 from tidegate.clusters.session import Session
+from tidegate.inspection.diff import plan_units
 from tidegate.inspection.resources import Resources, object_rows, read_resources
 from tidegate.inspection.status import UnitStatus, read_unit_statuses
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_text
+from tidegate.planning.plan import PlanResult
 from tidegate.report.applications import ApplicationRow, sync_window_texts
 from tidegate.workspace.completeness import workspace_findings
 from tidegate.workspace.workspace import Workspace
 
-ApplicationReader = Callable[[Session, Workspace], Awaitable[list[ApplicationRow]]]
+ApplicationReader = Callable[[Session, Workspace, PlanResult], Awaitable[list[ApplicationRow]]]
 ApplicationFormatter = Callable[[list[ApplicationRow]], tuple[Iterable[object], Iterable[str]]]
 APPLICATION_KINDS = KINDS_BY_NOUN["application"]
 
@@ -37,7 +40,8 @@ def read_applications(
     async def read_with_workspace(
         session: Session, workspace: Workspace
     ) -> tuple[list[ApplicationRow], Workspace]:
-        return await read(session, workspace), workspace
+        plan_result = await plan_units(workspace.deployable_trees, session)
+        return await read(session, workspace, plan_result), workspace
 
     rows, workspace = with_workspace(load_request(flags["path"], flags), flags, read_with_workspace)
     progress_line.clear()
@@ -54,8 +58,10 @@ def watch_applications(
     """Print the selected Applications again after each change."""
     read = _application_reader(names, flags, with_owned=with_owned)
 
-    async def read_and_format(session: Session, workspace: Workspace) -> WatchOutput:
-        return format_rows(await read(session, workspace))
+    async def read_and_format(
+        session: Session, workspace: Workspace, plan_result: PlanResult
+    ) -> WatchOutput:
+        return format_rows(await read(session, workspace, plan_result))
 
     return watch(flags, read_and_format)
 
@@ -64,19 +70,21 @@ def _application_reader(
     names: tuple[str, ...], flags: Flags, *, with_owned: bool
 ) -> ApplicationReader:
     """Return a function that reads the current status of the selected Applications."""
-    unit_trees = load_unit_trees(flags["path"], flags)
-    unit_ids = flags["units"] = select_unit_ids(
-        unit_trees, names, flags.get("labels", ""), APPLICATION_KINDS, flags["namespace_filter"]
+    flags["selection"] = unit_selection(
+        APPLICATION_KINDS, names, flags.get("labels", ""), flags["namespace_filter"]
     )
-    project = flags.get("project", "")
+    project, refresh = flags.get("project", ""), flags.get("refresh", "")
 
-    async def read(session: Session, workspace: Workspace) -> list[ApplicationRow]:
-        statuses = await read_unit_statuses(workspace, unit_trees, session)
-        chosen = (status for status in statuses if status.unit.id.kind in APPLICATION_KINDS)
+    async def read(
+        session: Session, workspace: Workspace, plan_result: PlanResult
+    ) -> list[ApplicationRow]:
+        nonlocal refresh
+        if refresh:
+            await refresh_by_argocd(session, workspace, hard=refresh == "hard")
+            refresh = ""
+        statuses = await read_unit_statuses(workspace, plan_result, session, APPLICATION_KINDS)
         rows = [
-            await _application_row(status, session, with_owned=with_owned)
-            for status in chosen
-            if not unit_ids or str(status.unit.id) in unit_ids
+            await _application_row(status, session, with_owned=with_owned) for status in statuses
         ]
         return [
             row

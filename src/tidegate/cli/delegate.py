@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from itertools import product
 
 from tidegate.cli import options
 from tidegate.cli.confirm import print_target
@@ -12,8 +13,7 @@ from tidegate.cli.outcome_codes import OUTCOME_CODES
 from tidegate.cli.output import print_line
 from tidegate.cli.requests import cluster_targets, render_settings
 from tidegate.cli.run_async import run_async
-from tidegate.cli.unit_arguments import load_unit_trees
-from tidegate.cli.unit_kinds import KINDS_BY_NOUN
+from tidegate.cli.unit_arguments import load_units
 from tidegate.clusters.session import Session, open_session
 from tidegate.controllers.requests import (
     REQUEST_TIMEOUT,
@@ -24,24 +24,27 @@ from tidegate.controllers.requests import (
     get_live_sources,
     reconcile,
     refresh,
-    suspended_error,
     sync_with_argocd,
 )
+from tidegate.controllers.takeover import find_running_controllers
 from tidegate.errors import UsageError
 from tidegate.model.rollouts.event import RolloutOutcome
-from tidegate.planning.exclusions import find_suspended
 from tidegate.workspace.discovery.unit_tree import UnitTree
+from tidegate.workspace.request import UnitSelection
 from tidegate.workspace.selection import SelectedResource, list_resources, select_resources
+from tidegate.workspace.workspace import Workspace
 
-ControllerRequest = Callable[[Session], Awaitable[list[ControllerAnswer]]]
+ControllerRequest = Callable[
+    [Session, list[SelectedResource], tuple[UnitTree, ...]], Awaitable[list[ControllerAnswer]]
+]
 
 
-def reconcile_by_controller(
-    resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
-) -> int | None:
+def reconcile_by_controller(selection: UnitSelection, flags: Flags) -> int | None:
     """Reconcile with the running Flux controllers; return None if none is running."""
 
-    async def request(session: Session) -> list[ControllerAnswer]:
+    async def request(
+        session: Session, resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...]
+    ) -> list[ControllerAnswer]:
         live_objects, timeout = (
             await get_live_resources(resources, session),
             flags["timeout"] or REQUEST_TIMEOUT,
@@ -54,18 +57,18 @@ def reconcile_by_controller(
             answers += await reconcile(live_objects, session, _progress_printer(flags), timeout)
         return answers
 
-    return _delegate(resources, flags, request)
+    return _delegate(selection, flags, request)
 
 
-def sync_by_argocd(
-    resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
-) -> int | None:
+def sync_by_argocd(selection: UnitSelection, flags: Flags) -> int | None:
     """Sync with a running Argo CD, one Application after another; None if it is not running."""
-    positions = {
-        resource.id: position for position, resource in enumerate(list_resources(unit_trees))
-    }
 
-    async def request(session: Session) -> list[ControllerAnswer]:
+    async def request(
+        session: Session, resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...]
+    ) -> list[ControllerAnswer]:
+        positions = {
+            resource.id: position for position, resource in enumerate(list_resources(unit_trees))
+        }
         live_objects = await get_live_resources(
             sorted(resources, key=lambda resource: positions[resource.id]), session
         )
@@ -87,7 +90,7 @@ def sync_by_argocd(
                 break
         return answers
 
-    code = _delegate(resources, flags, request)
+    code = _delegate(selection, flags, request)
     if code is None and flags["at"]:
         problem = "--revision needs a running Argo CD; without one, Tidegate rolls out the checkout"
         hint = f"check it out with `git worktree add ../at {flags['at']}` and add `-C ../at`"
@@ -95,43 +98,39 @@ def sync_by_argocd(
     return code
 
 
-def refresh_by_argocd(name: str, flags: Flags, *, hard: bool) -> None:
-    """Refresh an Application in a running Argo CD; do nothing if none is running."""
-    unit_trees = load_unit_trees(flags["path"], flags)
-    resources = select_resources(
-        unit_trees, KINDS_BY_NOUN["application"], (name,), namespace=flags["namespace_filter"]
-    )
-
-    async def request() -> None:
-        async with open_session(cluster_targets(flags), render_settings(flags)) as session:
-            if await are_controllers_running(resources, session):
-                (live,) = await get_live_resources(resources, session)
-                await refresh(live, session, hard=hard)
-
-    run_async(request())
+async def refresh_by_argocd(session: Session, workspace: Workspace, *, hard: bool) -> None:
+    """Refresh the selected Application in a running Argo CD; do nothing if none is running."""
+    resources = [
+        resource
+        for resource in list_resources(workspace.repository_trees)
+        if str(resource.id) in workspace.selected_names
+    ]
+    if await are_controllers_running(resources, session):
+        for live in await get_live_resources(resources, session):
+            await refresh(live, session, hard=hard)
 
 
-def _delegate(
-    resources: Sequence[SelectedResource], flags: Flags, request: ControllerRequest
-) -> int | None:
+def _delegate(selection: UnitSelection, flags: Flags, request: ControllerRequest) -> int | None:
     """Return the exit code of a request to the controllers.
 
-    Returns None if the rollout runs from here or no controller is running. A suspended unit is
-    refused in both cases: a caller who names it expects a rollout.
+    Returns None if the rollout runs from here or no controller is running. The repository is read
+    only for a running controller: otherwise the rollout reads it.
     """
-    if flags["sandbox"] or flags["dry_run"] or flags["take_over"] or flags["hand_back"]:
+    if is_from_here(flags):
         return None
 
     async def request_or_none() -> list[ControllerAnswer] | None:
         async with open_session(cluster_targets(flags), render_settings(flags)) as session:
+            clusters = session.targets.contexts
+            running, _ = await find_running_controllers(product(clusters, selection.kinds), session)
+            if not running:
+                return None
+            unit_trees = await load_units(flags["path"], flags)
+            resources = select_resources(unit_trees, selection)
             if not await are_controllers_running(resources, session):
-                for unit_id in await find_suspended(
-                    (resource.id for resource in resources), session
-                ):
-                    raise suspended_error(unit_id)
                 return None
             print_target(flags)
-            return await request(session)
+            return await request(session, resources, unit_trees)
 
     answers = run_async(request_or_none())
     if answers is None:
@@ -142,6 +141,11 @@ def _delegate(
         if all(answer.is_done for answer in answers)
         else RolloutOutcome.FAILED
     ]
+
+
+def is_from_here(flags: Flags) -> bool:
+    """Return whether the user asks for a rollout without the controllers."""
+    return any(flags[name] for name in ("sandbox", "dry_run", "take_over", "hand_back"))
 
 
 def _progress_printer(flags: Flags) -> Callable[[str], None]:

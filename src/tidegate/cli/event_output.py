@@ -68,14 +68,16 @@ def show_logs(
 
     Without `units`, all units of PATH are meant.
     """
-    unit_ids = find_unit_ids(units, flags)
     if follows:
-        return _follow_logs(unit_ids, tail, flags, progress_line)
+        return _follow_logs(units, tail, flags, progress_line)
 
-    async def read(session: Session, workspace: Workspace) -> tuple[list[ContainerLog], Workspace]:
-        return await read_unit_logs(workspace, session, unit_ids, tail), workspace
+    async def read(
+        session: Session, workspace: Workspace
+    ) -> tuple[list[ContainerLog], tuple[UnitId, ...], Workspace]:
+        unit_ids = find_unit_ids(units, workspace.unit_trees, flags.get("namespace_filter", ""))
+        return await read_unit_logs(workspace, session, unit_ids, tail), unit_ids, workspace
 
-    logs, workspace = with_workspace(load_request(flags["path"], flags), flags, read)
+    logs, unit_ids, workspace = with_workspace(load_request(flags["path"], flags), flags, read)
     progress_line.clear()
     if not logs:
         note(f"no logs from failing or pending pods of {_unit_names(unit_ids)}")
@@ -88,13 +90,12 @@ def _unit_names(units: Sequence[UnitId]) -> str:
     return f"`{units[0]}`" if len(units) == 1 else f"{len(units)} units"
 
 
-def _follow_logs(
-    units: Sequence[UnitId], tail: int, flags: Flags, progress_line: ProgressLine
-) -> int:
+def _follow_logs(units: Sequence[str], tail: int, flags: Flags, progress_line: ProgressLine) -> int:
     """Print each log line as it arrives, until interrupt, timeout or the end of all pods."""
 
     async def follow(session: Session, workspace: Workspace) -> Workspace:
-        objects = await find_pod_owners(workspace, session, units)
+        unit_ids = find_unit_ids(units, workspace.unit_trees, flags.get("namespace_filter", ""))
+        objects = await find_pod_owners(workspace, session, unit_ids)
         follower, reported = LogFollower(objects, session, tail), set[str]()
         async with aclosing(follower.follow(flags["timeout"])) as batches:
             async for lines in batches:

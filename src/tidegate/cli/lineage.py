@@ -11,6 +11,7 @@ from tidegate.cli.options import Flags
 from tidegate.cli.output import max_line_width, note
 from tidegate.cli.progress import ProgressLine
 from tidegate.cli.requests import load_request, with_workspace
+from tidegate.cli.unit_arguments import find_unit_ids
 from tidegate.clusters.session import Session
 from tidegate.inspection.lineage import read_lineages, trace_object
 from tidegate.inspection.live_tree import LiveTreeBuilder
@@ -22,14 +23,15 @@ from tidegate.workspace.workspace import Workspace
 
 
 def show_tree(
-    units: Sequence[UnitId], flags: Flags, progress_line: ProgressLine, *, compact: bool
+    arguments: Sequence[str], flags: Flags, progress_line: ProgressLine, *, compact: bool
 ) -> int:
-    """Print the trees of units: by Git, or by the selected cluster."""
+    """Print the trees of units: by Git, or by the selected cluster. Without arguments: of roots."""
     flags["sandbox"] = flags["still"] = not _is_cluster_selected(flags)
 
     async def read_trees(
         session: Session, workspace: Workspace
     ) -> tuple[list[TreeNode], Workspace]:
+        units = _tree_units(arguments, workspace, flags)
         lineages = await read_lineages(workspace, session)
         nodes = []
         for unit in units:
@@ -51,6 +53,13 @@ def show_tree(
     lines = (line for node in nodes for line in tree_lines(node))
     options.print_result(flags["output"], map(tree_document, nodes), lines)
     return options.print_findings(workspace_findings(workspace))
+
+
+def _tree_units(arguments: Sequence[str], workspace: Workspace, flags: Flags) -> Sequence[UnitId]:
+    if arguments:
+        namespace = flags.get("namespace_filter", "")
+        return find_unit_ids(arguments, workspace.unit_trees, namespace)
+    return [member.unit.id for member in workspace.members if member.unit.parent is None]
 
 
 def _is_cluster_selected(flags: Flags) -> bool:

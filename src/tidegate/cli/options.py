@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidegate.errors import TidegateError
     from tidegate.model.finding import Finding
     from tidegate.model.times import Ms
+    from tidegate.workspace.request import UnitSelection
 
 
 DEFAULT_KUBE_VERSION = "v1.36.0"
@@ -230,6 +231,7 @@ class Flags(TypedDict, total=False):
     namespace: str
     root_unit: str
     units: tuple[str, ...]
+    selection: UnitSelection
     path: str
     labels: str
     project: str
@@ -237,6 +239,7 @@ class Flags(TypedDict, total=False):
     watch: bool
     force: bool
     at: str
+    refresh: str
     everywhere: bool
     namespace_filter: str
     generator_data: Path | None

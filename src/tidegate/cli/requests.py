@@ -134,6 +134,7 @@ def load_request(path: str, flags: Flags, *, check_exists: bool = True) -> LoadR
         clusters=tuple(name for name, _ in flags.get("clusters", ())) or ("",),
         entry=flags.get("root_unit", ""),
         units=flags.get("units", ()),
+        selection=flags.get("selection"),
         generator_data=read_generator_data(flags.get("generator_data")),
     )
     if check_exists:

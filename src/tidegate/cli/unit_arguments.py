@@ -15,12 +15,12 @@ from click.decorators import FC
 
 from tidegate.cli.completion import complete_names, complete_path
 from tidegate.cli.options import Flags, with_options
-from tidegate.cli.progress import show_progress
 from tidegate.cli.unit_kinds import KINDS_BY_NOUN, NOUN_ALIASES, SOURCE_KINDS
 
 if TYPE_CHECKING:
     from tidegate.model.units.unit import UnitId
     from tidegate.workspace.discovery.unit_tree import UnitTree
+    from tidegate.workspace.request import UnitSelection
     from tidegate.workspace.selection import SelectedResource
 
 
@@ -74,7 +74,7 @@ def split_source_kind(
     return kinds, names
 
 
-Delegate = Callable[["list[SelectedResource]", "tuple[UnitTree, ...]", Flags], int | None]
+Delegate = Callable[["UnitSelection", Flags], int | None]
 FLUX_NOUNS = ("kustomization", "helmrelease")
 REPOSITORY = click.option(
     "-C",
@@ -154,17 +154,11 @@ def command_for_units(
         if sum(map(bool, (names, labels, every))) != 1:
             raise click.UsageError("give names, -l SELECTOR or --all")
         params = command.make_context(command.name, [path]).params | values
-        progress_line = show_progress(
-            f"looking for units in {path}", quiet=params.get("output") == "json"
-        )
-        unit_trees = load_unit_trees(path, cast("Flags", params))
-        progress_line.clear()
+        params["selection"] = unit_selection(kinds, names, labels, namespace_filter)
         if delegate is not None:
-            resources = find_resources(unit_trees, kinds, names, labels, namespace_filter)
-            exit_code = delegate(resources, unit_trees, cast("Flags", params))
+            exit_code = delegate(params["selection"], cast("Flags", params))
             if exit_code is not None:
                 return exit_code
-        params["units"] = select_unit_ids(unit_trees, names, labels, kinds, namespace_filter)
         command_code: int = command.callback(**params) if command.callback else 0
         return command_code
 
@@ -212,17 +206,32 @@ def _selection_options() -> list[click.Parameter]:
     return list(reversed(bare.params))
 
 
-def load_unit_trees(path: str, flags: Flags) -> tuple[UnitTree, ...]:
-    """Return all unit trees of a repository."""
+async def load_units(path: str, flags: Flags) -> tuple[UnitTree, ...]:
+    """Return all unit trees of a repository, for a command that needs no objects of units."""
     # Only when a command runs: its help must not wait for these imports.
     from tidegate.cli.requests import load_request, render_settings  # noqa: PLC0415
-    from tidegate.cli.run_async import run_async  # noqa: PLC0415
     from tidegate.workspace.workspace import load_without_cluster  # noqa: PLC0415
 
     request = load_request(path, {**flags, "units": ()})
-    return run_async(
-        load_without_cluster(request, render_settings(flags), only_units=True)
-    ).unit_trees
+    workspace = await load_without_cluster(request, render_settings(flags), only_units=True)
+    return workspace.repository_trees
+
+
+def load_unit_trees(path: str, flags: Flags) -> tuple[UnitTree, ...]:
+    """Return all unit trees of a repository, where no event loop runs yet."""
+    from tidegate.cli.run_async import run_async  # noqa: PLC0415 - only when a command runs
+
+    return run_async(load_units(path, flags))
+
+
+def unit_selection(
+    kinds: Sequence[str], names: tuple[str, ...], labels: str = "", namespace: str = ""
+) -> UnitSelection:
+    """Return the selection of units; `source git NAME` selects one kind of source."""
+    from tidegate.workspace.request import UnitSelection  # noqa: PLC0415 - only when a command runs
+
+    kinds, names = split_source_kind(kinds, names)
+    return UnitSelection(kinds=tuple(kinds), names=names, labels=labels, namespace=namespace)
 
 
 def find_resources(
@@ -235,8 +244,7 @@ def find_resources(
     """Return the selected units and sources. Raises UsageError if there are none."""
     from tidegate.workspace.selection import select_resources  # noqa: PLC0415 - only when a command runs
 
-    kinds, names = split_source_kind(kinds, names)
-    return select_resources(unit_trees, kinds, names, labels, namespace)
+    return select_resources(unit_trees, unit_selection(kinds, names, labels, namespace))
 
 
 def split_unit_argument(argument: str, default_kinds: Sequence[str]) -> tuple[Sequence[str], str]:
@@ -248,48 +256,23 @@ def split_unit_argument(argument: str, default_kinds: Sequence[str]) -> tuple[Se
     return default_kinds, argument
 
 
-def find_unit_ids(arguments: Sequence[str], flags: Flags) -> tuple[UnitId, ...]:
-    """Return the units of PATH that the arguments name; all of them without arguments.
+def find_unit_ids(
+    arguments: Sequence[str], unit_trees: Sequence[UnitTree], namespace: str = ""
+) -> tuple[UnitId, ...]:
+    """Return the units that the arguments name; all of them without arguments.
 
     Raises UsageError if a name is unknown or ambiguous.
     """
     from tidegate.workspace.selection import select_units, unit_rows  # noqa: PLC0415
 
-    units = [row.unit for row in unit_rows(load_unit_trees(flags["path"], flags))]
+    units = [row.unit for row in unit_rows(unit_trees)]
     if not arguments:
         return tuple(unit.id for unit in units)
     all_kinds = tuple(dict.fromkeys(unit.id.kind for unit in units))
     selected: dict[UnitId, None] = {}
     for argument in arguments:
         kinds, name = split_unit_argument(argument, all_kinds)
-        namespace = flags.get("namespace_filter", "")
-        for unit in select_units(units, kinds, (name,), "", namespace):
+        selection = unit_selection(kinds, (name,), namespace=namespace)
+        for unit in select_units(units, selection):
             selected[unit.id] = None
     return tuple(selected)
-
-
-def select_unit_ids(
-    unit_trees: Sequence[UnitTree],
-    names: tuple[str, ...],
-    labels: str,
-    kinds: Sequence[str],
-    namespace: str = "",
-) -> tuple[str, ...]:
-    """Return the ids of the selected units. Raises UsageError if there are none.
-
-    The result is empty if all units are selected, so that the unit resources are applied, too.
-    """
-    from tidegate.workspace.selection import (  # noqa: PLC0415
-        select_units,
-        unit_rows,
-        units_using_sources,
-    )
-
-    if kinds == KINDS_BY_NOUN["source"]:
-        resources = find_resources(unit_trees, kinds, names, labels, namespace)
-        return units_using_sources([resource.id for resource in resources], unit_trees)
-    units = [row.unit for row in unit_rows(unit_trees)]
-    chosen = select_units(units, kinds, names, labels, namespace)
-    if not names and not labels and len(chosen) == sum(bool(unit.id.kind) for unit in units):
-        return ()
-    return tuple(str(unit.id) for unit in chosen)

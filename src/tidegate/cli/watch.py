@@ -16,28 +16,33 @@ from tidegate.cli.requests import load_request, with_workspace
 from tidegate.cli.screen.terminal import SafeStream, Terminal, detect_capabilities
 from tidegate.clusters.session import Session
 from tidegate.errors import escape_line, redact_urls
+from tidegate.inspection.diff import NO_PLAN, plan_units
 from tidegate.inspection.watch import watch_changes, watch_targets
+from tidegate.planning.plan import PlanResult
 from tidegate.report.styled_text import Span, truncate
 from tidegate.workspace.workspace import Workspace
 
 WatchOutput = tuple[Iterable[object], Iterable[str]]
 """JSON documents, and lines for people."""
-OutputReader = Callable[[Session, Workspace], Awaitable[WatchOutput]]
+OutputReader = Callable[[Session, Workspace, PlanResult], Awaitable[WatchOutput]]
 
 
-def watch(flags: Flags, read: OutputReader) -> int:
+def watch(flags: Flags, read: OutputReader, *, needs_plan: bool = True) -> int:
     """Print the output, and again after each change of the cluster, until timeout or interrupt.
 
-    The repository is read once.
+    The repository is read and planned once.
     """
     is_json = flags["output"] == "json"
     printer = _JsonPrinter() if is_json else _terminal_printer() or _NewLinePrinter()
 
     async def print_changes(session: Session, workspace: Workspace) -> None:
-        targets = await watch_targets(workspace, session)
+        plan_result = (
+            await plan_units(workspace.deployable_trees, session) if needs_plan else NO_PLAN
+        )
+        targets = watch_targets(workspace, plan_result, session)
         async with aclosing(watch_changes(targets, session, flags["timeout"])) as changes:
             async for _ in changes:
-                documents, lines = await read(session, workspace)
+                documents, lines = await read(session, workspace, plan_result)
                 printer.update(map(_encode_json, documents) if is_json else lines)
 
     with_workspace(load_request(flags["path"], flags), flags, print_changes)

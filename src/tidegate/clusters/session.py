@@ -108,6 +108,26 @@ def server_urls(targets: ClusterTargets) -> dict[str, str]:
     }
 
 
+class LoadedRepository(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session knows of the repository that was loaded for it."""
+
+    root: Path = NO_ROOT
+    """The directory that the locations of objects are relative to."""
+    declared_clusters: frozenset[str] = frozenset()
+    """Clusters that are declared in Git, whether or not a Secret exists."""
+    registered_clusters: dict[tuple[str, str], dict[str, RegisteredCluster]] = msgspec.field(
+        default_factory=dict
+    )
+    """By cluster and namespace, the clusters that ApplicationSets were generated for.
+
+    They are registered as Argo CD cluster Secrets.
+    """
+    scripts: LuaRules = NO_LUA_RULES
+    """Health rules in Git."""
+    owner_label: str = ""
+    """The label by which Argo CD tracks objects; empty if it uses the annotation."""
+
+
 class Session(msgspec.Struct):
     """A World shared by rollouts and queries, with the evaluator of live objects.
 
@@ -125,17 +145,7 @@ class Session(msgspec.Struct):
     targets: ClusterTargets
     cel: ScriptWorkers | None = None
     """Evaluates CEL expressions; None where CEL is not installed."""
-    source_root: Path = NO_ROOT
-    """The directory that the locations of objects are relative to."""
-    registered_clusters: dict[tuple[str, str], dict[str, RegisteredCluster]] = msgspec.field(
-        default_factory=dict
-    )
-    """By cluster and namespace, the clusters that ApplicationSets were generated for.
-
-    They are registered as Argo CD cluster Secrets.
-    """
-    declared_clusters: frozenset[str] = frozenset()
-    """Clusters that are declared in Git, whether or not a Secret exists."""
+    repository: LoadedRepository = msgspec.field(default_factory=LoadedRepository)
     _kinds: dict[str, tuple[ServedKind, ...]] = msgspec.field(default_factory=dict)
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     """By cluster, its Kubernetes version, as far as it is known."""
@@ -184,14 +194,14 @@ class Session(msgspec.Struct):
         self.targets = replace(self.targets, simulation=replace(simulation, assumed=assumed))
         self._kinds.clear()
 
-    def apply_argocd_settings(self, scripts: LuaRules, owner_label: str) -> None:
-        """Use the repository's Lua health rules and owner label.
+    def use_repository(self, repository: LoadedRepository) -> None:
+        """Use the health rules and the owner label of a repository.
 
-        Rules of `--health-rules` take precedence. `owner_label`: the label by which the
-        repository's Argo CD tracks its objects. Raises if there are rules and Lua is not
+        Rules of `--health-rules` take precedence. Raises if there are rules and Lua is not
         installed.
         """
-        self.evaluator = replace(self.evaluator, owner_label=owner_label)
+        scripts, self.repository = repository.scripts, repository
+        self.evaluator = replace(self.evaluator, owner_label=repository.owner_label)
         if not scripts.named:
             return
         if find_lua() is None:

@@ -34,7 +34,10 @@ from tidegate.errors import ClusterError, Location, UsageError, WaitTimeoutError
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject, object_body
 from tidegate.model.times import MINUTE, SECOND, Ms, format_duration
 from tidegate.model.units.unit import UnitId
-from tidegate.workspace.selection import SelectedResource
+from tidegate.planning.exclusions import find_suspended
+from tidegate.workspace.request import UnitSelection
+from tidegate.workspace.selection import SelectedResource, select_resources
+from tidegate.workspace.workspace import Workspace
 from tidegate.world.errors import raise_for_error
 from tidegate.world.messages import (
     Response,
@@ -137,6 +140,18 @@ async def get_live_resources(
         if is_suspended(live_resource.body) and not is_paused_by_us(live_resource.body):
             raise suspended_error(live_resource.id)
     return live_resources
+
+
+async def refuse_suspended(
+    selection: UnitSelection, workspace: Workspace, session: Session
+) -> None:
+    """Raise ClusterError if a selected unit or source is suspended.
+
+    A caller who names it expects a rollout.
+    """
+    resources = select_resources(workspace.repository_trees, selection)
+    for unit_id in await find_suspended((resource.id for resource in resources), session):
+        raise suspended_error(unit_id)
 
 
 def suspended_error(unit_id: UnitId) -> ClusterError:

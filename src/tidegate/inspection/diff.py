@@ -41,6 +41,7 @@ from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.requests import Selection
 
 EMPTY_PLAN = Plan.from_fragment(PlanFragment())
+NO_PLAN = PlanResult(EMPTY_PLAN, ())
 
 
 class Preview(msgspec.Struct, frozen=True):
@@ -113,9 +114,16 @@ async def preview_against_live(
     unit_trees: Sequence[UnitTree], session: Session, resources: tuple[str, ...] = ()
 ) -> LivePreview:
     """Plan units and compare them with the live objects, without preflight checks."""
-    plan_result = await make_plan(with_drift_detection(unit_trees), session, resources, TIDEGATE)
+    plan_result = await plan_units(unit_trees, session, resources)
     plan_result = plan_result if resources else await with_removals(plan_result, session)
     return await compare_plan(plan_result, session)
+
+
+async def plan_units(
+    unit_trees: Sequence[UnitTree], session: Session, resources: tuple[str, ...] = ()
+) -> PlanResult:
+    """Return the plan of units as Git has them, with drift detection."""
+    return await make_plan(with_drift_detection(unit_trees), session, resources, TIDEGATE)
 
 
 async def compare_plan(plan_result: PlanResult, session: Session) -> LivePreview:

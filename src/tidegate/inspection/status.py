@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from tidegate.clusters.journal import read_unit_journal
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.inspection.diff import EMPTY_PLAN, preview_against_live
+from tidegate.inspection.diff import EMPTY_PLAN, compare_plan
 from tidegate.model.k8s.json_fields import get_text, object_kind, object_ref
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref, object_body
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -19,6 +19,8 @@ from tidegate.model.plans.change import DiffAction
 from tidegate.model.plans.plan import Plan, PlannedUnit, Step, managed_items
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.plan.changes.selection import select_refs
+from tidegate.planning.plan import PlanResult
+from tidegate.removal.moved_releases import with_removals
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import (
@@ -59,14 +61,14 @@ class PlanStatus(msgspec.Struct, frozen=True):
     objects: list[ObjectStatus]
 
 
-async def read_status(unit_trees: Sequence[UnitTree], session: Session) -> list[ObjectStatus]:
-    """Return the status of all objects of the units, in plan order."""
-    return (await read_plan_status(unit_trees, session)).objects
+async def read_status(plan_result: PlanResult, session: Session) -> list[ObjectStatus]:
+    """Return the status of all objects of a plan, in its order."""
+    return (await _read_plan_status(plan_result, session)).objects
 
 
-async def read_plan_status(unit_trees: Sequence[UnitTree], session: Session) -> PlanStatus:
+async def _read_plan_status(plan_result: PlanResult, session: Session) -> PlanStatus:
     """Return the status of all objects with the plan, which also has the hooks."""
-    preview, live_objects = await preview_against_live(unit_trees, session)
+    preview, live_objects = await compare_plan(await with_removals(plan_result, session), session)
     verdicts = await _judge_all(preview.plan, live_objects, session)
     _judge_units(preview.plan, verdicts)
     objects = [
@@ -179,25 +181,30 @@ class UnitStatus(msgspec.Struct, frozen=True):
 
 
 async def read_unit_statuses(
-    workspace: Workspace, unit_trees: Sequence[UnitTree], session: Session
+    workspace: Workspace, plan_result: PlanResult, session: Session, kinds: Collection[str]
 ) -> list[UnitStatus]:
-    """Return the status of all units of the workspace, parents first, ordered by wave.
+    """Return the status of the selected units of these kinds, parents first, ordered by wave.
 
-    `unit_trees`: those of the whole repository, with the waves and unit resources of all.
+    `plan_result`: the plan of the workspace.
     """
     objects: dict[UnitId, list[ObjectStatus]] = {}
-    plan_status = await read_plan_status(workspace.deployable_trees, session)
+    plan_status = await _read_plan_status(plan_result, session)
     for status in plan_status.objects:
         if status.unit is not None:
             objects.setdefault(status.unit, []).append(status)
-    names = {member.unit.id for member in workspace.members}
+    unit_trees, selected = workspace.repository_trees, workspace.selected_names
+    units = {
+        member.unit.id: member.unit
+        for member in workspace.members
+        if member.unit.id.kind in kinds and (not selected or str(member.unit.id) in selected)
+    }
     desired_resources = {
-        name: body for name, body in unit_resources(unit_trees).items() if name in names
+        name: body for name, body in unit_resources(unit_trees).items() if name in units
     }
     live_resources = await _read_live_resources(desired_resources, session)
     return [
         UnitStatus(
-            row.unit,
+            units[row.unit.id],
             row.wave,
             desired_resources.get(row.unit.id, {}),
             live_resources.get(row.unit.id, {}),
@@ -205,7 +212,7 @@ async def read_unit_statuses(
             plan_status.plan,
         )
         for row in unit_rows(unit_trees)
-        if row.unit.id in names
+        if row.unit.id in units
     ]
 
 

@@ -16,6 +16,7 @@ from tidegate.health.recorded_time import (
     find_ready_time,
     read_timestamp,
 )
+from tidegate.inspection.diff import plan_units
 from tidegate.inspection.status import read_status
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.objects import ClusterRef, LiveObject, object_body
@@ -23,13 +24,11 @@ from tidegate.model.plans.plan import Plan
 from tidegate.model.plans.verification import ObservedObject, OrderPair, PairState
 from tidegate.model.rollouts.run import RunHead, RunObject, RunRecord, RunStep
 from tidegate.model.times import Ms
-from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
 from tidegate.model.views.verification import OrderVerification, UnitVerification
 from tidegate.plan.order.observed import WRITE_ACTIONS, ObservedOrder, OrderInputs
 from tidegate.plan.order.recorded import StepTimes, read_step_times
 from tidegate.plan.order.verification import has_writes, prove_order
-from tidegate.planning.plan import make_plan
 from tidegate.workspace.selection import unit_rows
 from tidegate.workspace.workspace import Workspace, require_clusters
 
@@ -57,12 +56,12 @@ async def verify_workspace(
     unit in its journal.
     """
     synced: dict[UnitId, bool] = {}
-    for status in await read_status(workspace.deployable_trees, session):
+    plan_result = await plan_units(workspace.deployable_trees, session)
+    for status in await read_status(plan_result, session):
         if status.unit is not None:
             synced[status.unit] = synced.get(status.unit, True) and status.is_synced
     if run is not None:
         return await _verify(session, _inputs_from_run(run, synced)), workspace.findings
-    plan_result = await make_plan(workspace.deployable_trees, session, semantics=TIDEGATE)
     waves = {row.unit.id: row.wave for row in unit_rows(workspace.unit_trees)}
     head = RunHead.from_plan(plan_result.plan, waves)
     started = await _start_times(plan_result.plan, session, since)

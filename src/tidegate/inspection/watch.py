@@ -1,6 +1,6 @@
 """Watches on units and their objects.
 
-    async for _ in watch_changes(await watch_targets(workspace, session), session, within):
+    async for _ in watch_changes(watch_targets(workspace, plan_result, session), session, within):
         ...                      # read again and show the result
 
 A kind that is not served yet cannot be watched, so the caller is also resumed after 10 seconds.
@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable
 
 from tidegate.clusters.session import Session
-from tidegate.inspection.lineage import read_lineages
-from tidegate.model.k8s.objects import Kind
+from tidegate.model.k8s.objects import ClusterRef, Kind
 from tidegate.model.times import SECOND, Ms
+from tidegate.planning.plan import PlanResult
+from tidegate.workspace.selection import list_resources
 from tidegate.workspace.workspace import Workspace
 from tidegate.world.dispatcher import Client
 from tidegate.world.messages import Message, Response, WatchEnded, WatchEvent
@@ -26,17 +27,20 @@ SETTLE_DELAY = Ms(200)
 """Delay in which further changes are collected before the caller is resumed."""
 
 
-async def watch_targets(workspace: Workspace, session: Session) -> list[WatchTarget]:
-    """Return where units, sources and their objects are."""
-    targets: dict[WatchTarget, None] = {}
-    for lineage in await read_lineages(workspace, session):
-        for resource in lineage.resources:
-            targets[resource.id.cluster, resource.cluster_ref.ref.kind, resource.id.namespace] = (
-                None
-            )
-        for managed in (managed for manifests in lineage.objects.values() for managed in manifests):
-            targets[managed.cluster, managed.ref.kind, managed.ref.namespace] = None
-    return [target for target in targets if target[0] in session.targets.contexts]
+def watch_targets(
+    workspace: Workspace, plan_result: PlanResult, session: Session
+) -> list[WatchTarget]:
+    """Return where units and sources are, and the objects of a plan."""
+    objects = [
+        *(resource.cluster_ref for resource in list_resources(workspace.unit_trees)),
+        *(
+            ClusterRef(manifests.unit.destination.cluster, manifest.ref)
+            for manifests in (planned.manifests for planned in plan_result.unit_manifests)
+            for manifest in manifests.manifests
+        ),
+    ]
+    targets = ((item.cluster, item.ref.kind, item.ref.namespace) for item in objects)
+    return [target for target in dict.fromkeys(targets) if target[0] in session.targets.contexts]
 
 
 async def watch_changes(

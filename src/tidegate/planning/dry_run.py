@@ -47,7 +47,7 @@ async def dry_run_plan(plan: Plan, session: Session) -> DryRunResult:
         if error.code != FORBIDDEN:
             raise
         return DryRunResult((_skipped_finding(error),))
-    redact, locator = Redactor.from_plan(plan).redact_event, FieldLocator(session.source_root)
+    redact, locator = Redactor.from_plan(plan).redact_event, FieldLocator(session.repository.root)
     rejected = [event for event in events if event.type is EventType.OBJECT_REFUSED]
     if session.targets.simulation is not None:
         rejected = [event for event in rejected if not is_missing_dependency(event)]

@@ -347,7 +347,7 @@ async def resolve_health_checks(
         checks = tuple(check for check in refs if check not in unserved)
         policy = msgspec.structs.replace(unit.policy, gating_refs=checks)
         resolved.append(rendered_unit.with_policy(policy))
-    return resolved, [*FieldLocator(session.source_root).locate_findings(findings)]
+    return resolved, [*FieldLocator(session.repository.root).locate_findings(findings)]
 
 
 def _deployed_kinds(members: Iterable[RenderedUnit]) -> dict[GroupKind, Kind]:

@@ -279,7 +279,7 @@ async def find_further_problems(manifest_set: ManifestSet, session: Session) -> 
     further = [
         error_from_finding(finding) for finding in findings if finding.severity is Severity.ERROR
     ]
-    located = [*FieldLocator(session.source_root).locate_errors(manifest_set.errors), *further]
+    located = [*FieldLocator(session.repository.root).locate_errors(manifest_set.errors), *further]
     raise located[0] if len(located) == 1 else ExceptionGroup("invalid objects", located)
 
 

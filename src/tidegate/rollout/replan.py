@@ -89,7 +89,7 @@ class NewClusters(msgspec.Struct):
             secrets = await list_argocd_objects(
                 self.session.world, "Secret", namespace, cluster=cluster
             )
-            known = self.session.registered_clusters.get((cluster, namespace))
+            known = self.session.repository.registered_clusters.get((cluster, namespace))
             if secrets is not None and (
                 known is None
                 or self._undeclared(clusters_from_secrets(secrets.values()))
@@ -102,13 +102,13 @@ class NewClusters(msgspec.Struct):
         self, clusters: Mapping[str, RegisteredCluster]
     ) -> dict[str, RegisteredCluster]:
         """Return the clusters that are not declared in Git, whose declaration takes precedence."""
-        declared = self.session.declared_clusters
+        declared = self.session.repository.declared_clusters
         return {name: cluster for name, cluster in clusters.items() if name not in declared}
 
     def invalidate(self) -> None:
         """Drop the last state after a failed plan, so that the next check plans again."""
         for namespace in self.appsets.values():
-            self.session.registered_clusters.pop(namespace, None)
+            self.session.repository.registered_clusters.pop(namespace, None)
 
     async def wait_for_secrets(self) -> None:
         """Wait in a simulated World until pending changes of cluster Secrets have happened."""

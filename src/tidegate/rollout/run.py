@@ -92,7 +92,7 @@ async def roll_out(
 ) -> RolloutResult:
     """Run a plan to its end, and send its events to an observer."""
     redactor, world, newest = Redactor.from_plan(plan), session.world, plan
-    locator, catalog = FieldLocator(session.source_root), session.evaluator.rules.catalog
+    locator, catalog = FieldLocator(session.repository.root), session.evaluator.rules.catalog
     if options.history is not None:
         options.history.on_remediation = redactor.add_secrets
 

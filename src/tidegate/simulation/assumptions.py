@@ -120,22 +120,26 @@ async def open_with_assumptions(
     """Open a session and a workspace, with the missing dependencies of simulated clusters.
 
     The clusters then have the assumed objects, unless an empty cluster is requested. Charts see
-    which kinds exist and may render more dependencies, so this is repeated until nothing new is
-    missing. Alternative root units have different dependencies: for them nothing is assumed.
+    which kinds exist and may render more dependencies: units that depend on the cluster are loaded
+    again until nothing new is missing. Alternative root units have different dependencies: for them
+    nothing is assumed.
     """
     missing: tuple[MissingDependency, ...] = ()
+    loaded: Workspace | None = None
     assumes = target.simulation is not None and not empty_cluster
     render_settings = replace(render_settings, skips_unavailable=assumes, requires_data=not assumes)
     while True:
-        async with open_workspace(request, target, render_settings) as (session, workspace):
+        opening = open_workspace(request, target, render_settings, loaded)
+        async with opening as (session, workspace):
             config = session.targets.simulation
             if config is None or workspace.are_alternatives:
                 yield session, workspace, ()
                 return
-            newly_missing = await find_missing(workspace, session)
-            given = given_for_missing(newly_missing)
-            assumed = _merge_given(config.assumed, given)
-            missing = _unique((*missing, *newly_missing))
+            assumed = dict(config.assumed)
+            if loaded is None:
+                newly_missing = await find_missing(workspace, session)
+                assumed = _merge_given(assumed, given_for_missing(newly_missing))
+                missing = _unique((*missing, *newly_missing))
             if empty_cluster or assumed == dict(config.assumed):
                 yield (
                     session,
@@ -144,6 +148,7 @@ async def open_with_assumptions(
                 )
                 return
             target = replace(session.targets, simulation=replace(config, assumed=assumed))
+            loaded = None if workspace.depends_on_cluster else workspace
 
 
 async def reload_with_assumptions(

@@ -307,7 +307,9 @@ async def _simulate(
 
     double_sync = DoubleSync(sync, lambda: scenario_changes.plan_result.plan, session.world.now)
     collector = _EventCollector(RolloutProgress(start), double_sync.on_event)
-    with open_commits(session.source_root, scenario_commits(config) if config else ()) as commits:
+    with open_commits(
+        session.repository.root, scenario_commits(config) if config else ()
+    ) as commits:
         end = Ms(start + until)
         scenario_changes = ScenarioChanges(
             session,

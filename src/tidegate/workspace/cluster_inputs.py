@@ -54,6 +54,11 @@ class ClusterDataReader:
         self._cluster = cluster
         self._results: dict[Ref, ClusterDataResult] = {}
 
+    @property
+    def has_read(self) -> bool:
+        """Whether anything was read, so that units may differ with other objects."""
+        return bool(self._results)
+
     async def __call__(self, kind: str, namespace: str, name: str) -> ClusterDataResult:
         ref = Ref(Kind("", "v1", kind), namespace, name)
         if ref not in self._results:

@@ -147,6 +147,17 @@ class RenderFlags(TypedDict, total=False):
     load_root: str | None
 
 
+class UnitSelection(msgspec.Struct, frozen=True, kw_only=True):
+    """Units of some kinds, by names or labels; by sources, the units that use them."""
+
+    kinds: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    labels: str = ""
+    """Label selector, as for kubectl; empty for any labels."""
+    namespace: str = ""
+    """Namespace of the unit resources; empty for any."""
+
+
 class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to load: a path or an address, flags for a plain unit, clusters and filters."""
 
@@ -164,6 +175,8 @@ class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The root unit that is selected in a repository; empty for all."""
     units: tuple[str, ...] = ()
     """The units that are selected in a repository; empty for all."""
+    selection: UnitSelection | None = None
+    """Selects `units` by their kinds, once they are known."""
     generator_data: GeneratorData = msgspec.field(default_factory=dict)
     """Results of ApplicationSet generators that query external services."""
 

@@ -24,6 +24,7 @@ from tidegate.workspace.discovery.discover import find_units
 from tidegate.workspace.discovery.order import child_waves, document_waves, sort_key
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree, require_rendered
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult
+from tidegate.workspace.request import UnitSelection
 
 
 def unit_rows(unit_trees: Iterable[UnitTree], *, counts: bool = False) -> list[UnitRow]:
@@ -114,19 +115,12 @@ class Selectable(Protocol):
 SelectableT = TypeVar("SelectableT", bound=Selectable)
 
 
-def select_units(
-    units: Iterable[SelectableT],
-    kinds: Sequence[str],
-    names: Sequence[str],
-    labels: str,
-    namespace: str = "",
-) -> list[SelectableT]:
-    """Return the units of these kinds in a namespace that are named or match the labels.
-
-    An empty namespace means any.
+def select_units(units: Iterable[SelectableT], selection: UnitSelection) -> list[SelectableT]:
+    """Return the selected units and sources.
 
     Raises UsageError if there is none: an empty selection would mean all units.
     """
+    kinds, namespace, labels = selection.kinds, selection.namespace, selection.labels
     candidates = [
         candidate
         for candidate in units
@@ -134,13 +128,16 @@ def select_units(
     ]
     scope = f" in namespace `{sanitize(namespace)}`" if namespace else ""
     requirements = parse_selector(labels)
-    if names:
+    if selection.names:
         noun, make_error = (
             " or ".join(filter(None, kinds)) or "unit",
             partial(UsageError, "usage.unit"),
         )
         named = [(candidate.id.names, candidate) for candidate in candidates]
-        matches = (resolve_name(name, named, make_error, noun=noun, scope=scope) for name in names)
+        matches = (
+            resolve_name(name, named, make_error, noun=noun, scope=scope)
+            for name in selection.names
+        )
         return [*{match.id: match for match in matches}.values()]
     selected = [
         candidate
@@ -182,17 +179,10 @@ class SelectedResource(msgspec.Struct, frozen=True):
 
 
 def select_resources(
-    unit_trees: Iterable[UnitTree],
-    kinds: Sequence[str],
-    names: Sequence[str] = (),
-    labels: str = "",
-    namespace: str = "",
+    unit_trees: Iterable[UnitTree], selection: UnitSelection
 ) -> list[SelectedResource]:
-    """Return the resources of these kinds that have the names, or the labels.
-
-    `namespace`: theirs; empty for any. Raises UsageError if none matches.
-    """
-    return select_units(list_resources(unit_trees), kinds, names, labels, namespace)
+    """Return the selected units and sources. Raises UsageError if there are none."""
+    return select_units(list_resources(unit_trees), selection)
 
 
 def list_resources(unit_trees: Iterable[UnitTree]) -> list[SelectedResource]:
@@ -221,6 +211,23 @@ def list_resources(unit_trees: Iterable[UnitTree]) -> list[SelectedResource]:
 def _source_id(body: JsonObject) -> UnitId:
     namespace = get_text(body, "metadata", "namespace") or FLUX_NAMESPACE
     return UnitId(get_text(body, "kind"), "", namespace, get_text(body, "metadata", "name"))
+
+
+def select_unit_ids(unit_trees: Iterable[UnitTree], selection: UnitSelection) -> tuple[str, ...]:
+    """Return the IDs of the selected units. Raises UsageError if there are none.
+
+    The result is empty if all units are selected, so that the unit resources are applied, too.
+    """
+    unit_trees = tuple(unit_trees)
+    if all(kind in SOURCE_KINDS for kind in selection.kinds):
+        sources = select_resources(unit_trees, selection)
+        return units_using_sources([source.id for source in sources], unit_trees)
+    units = [row.unit for row in unit_rows(unit_trees)]
+    selected = select_units(units, selection)
+    is_filtered = selection.names or selection.labels
+    if not is_filtered and len(selected) == sum(bool(unit.id.kind) for unit in units):
+        return ()
+    return tuple(str(unit.id) for unit in selected)
 
 
 def units_using_sources(

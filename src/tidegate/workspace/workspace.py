@@ -15,7 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.clusters.reader import list_argocd_objects
-from tidegate.clusters.session import ClusterTargets, Session, open_session
+from tidegate.clusters.session import ClusterTargets, LoadedRepository, Session, open_session
+from tidegate.dialect.argo.appset.queries import RegisteredCluster
 from tidegate.dialect.argo.argocd_cm import read_argocd_config, with_argocd_config
 from tidegate.dialect.semantics import with_controller_settings
 from tidegate.dialect.units import RESOURCE_HINT
@@ -47,8 +48,10 @@ from tidegate.workspace.discovery.discover import (
 from tidegate.workspace.discovery.object_checks import find_typos
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.rendering.result import RenderFailure
 from tidegate.workspace.request import LoadRequest
 from tidegate.workspace.scope import Scope
+from tidegate.workspace.selection import select_unit_ids
 
 NO_CAPABILITIES = Capabilities()
 POLICY_FLAGS = (
@@ -73,6 +76,14 @@ class Workspace(msgspec.Struct, frozen=True):
     """The scan of the tree that all locations refer to."""
     scope: Scope = Scope()
     """The selected part of the repository."""
+    selected_names: tuple[str, ...] = ()
+    """Names of the selected units, without the units below them; empty for all."""
+    repository_trees: tuple[UnitTree, ...] = ()
+    """All trees, with the unit resources of units whose parents are not selected."""
+    repository: LoadedRepository = LoadedRepository()
+    """What a session for these units needs to know of their repository."""
+    depends_on_cluster: bool = False
+    """Whether units may differ with other kinds or objects in the cluster."""
 
     @classmethod
     def from_discovery(
@@ -85,6 +96,9 @@ class Workspace(msgspec.Struct, frozen=True):
         """
         if discovery.is_repository and request.plain_unit_flags:
             raise _plain_unit_error(request)
+        if request.selection is not None:
+            names = select_unit_ids(discovery.unit_trees, request.selection)
+            request = replace(request, units=names)
         gates_children = scripts.find(*APPLICATION) is not None
         settings = discovery.controller_settings
         configured = (
@@ -109,6 +123,8 @@ class Workspace(msgspec.Struct, frozen=True):
             controller_settings=discovery.controller_settings,
             scan=discovery.scan,
             scope=scope,
+            selected_names=request.units,
+            repository_trees=discovery.unit_trees,
         )
 
     @property
@@ -239,15 +255,24 @@ def file_and_line(location: Location | None) -> tuple[str, int]:
 
 @asynccontextmanager
 async def open_workspace(
-    request: LoadRequest, target: ClusterTargets, settings: RenderSettings
+    request: LoadRequest,
+    target: ClusterTargets,
+    settings: RenderSettings,
+    loaded: Workspace | None = None,
 ) -> AsyncIterator[tuple[Session, Workspace]]:
     """Open a session for a target, and yield it with the workspace loaded for it.
 
+    `loaded`: the workspace, if it was loaded before and does not depend on the cluster.
     Units may be for a cluster that the target does not name: a simulated one is added, and the
     context of a real one is in the configuration. Raises PlanError if it is not.
     """
     expressions = await asyncio.to_thread(_health_expressions, Path(request.path_or_url))
     target = replace(target, expressions=expressions)
+    if loaded is not None:
+        async with open_session(target, settings) as session:
+            session.use_repository(loaded.repository)
+            yield session, loaded
+        return
     async with AsyncExitStack() as stack:
         session, workspace = await _open_and_load(request, target, settings, stack)
         missing = [
@@ -255,7 +280,9 @@ async def open_workspace(
             for cluster in destination_clusters(workspace.unit_trees)
             if cluster not in target.contexts
         ]
-        if missing:
+        if missing and target.simulation is not None:
+            session.add_clusters(missing)  # new simulated clusters serve the same kinds
+        elif missing:
             await stack.aclose()
             contexts = _contexts_for(missing, request, target)
             extended_target = replace(target, clusters=(*target.contexts.items(), *contexts))
@@ -279,9 +306,9 @@ async def load_workspace(session: Session, request: LoadRequest) -> Workspace:
     """Load the workspace as it is now, for the clusters of a session."""
     target, settings = session.targets, session.render_settings
     contexts = target.contexts
-    settings = replace(
-        settings, get_cluster_data=ClusterDataReader(session.world, next(iter(contexts)))
-    )
+    data_reader = ClusterDataReader(session.world, next(iter(contexts)))
+    settings = replace(settings, get_cluster_data=data_reader)
+    registered_clusters: dict[tuple[str, str], dict[str, RegisteredCluster]] = {}
     releases = ClusterReleaseReader(session.world, contexts, next(iter(contexts)))
     settings = replace(settings, get_release=releases, get_release_manifest=releases.read_manifest)
     settings = replace(
@@ -299,21 +326,32 @@ async def load_workspace(session: Session, request: LoadRequest) -> Workspace:
             session.world, kind, namespace, cluster=resolved_cluster
         )
         if kind == "Secret":
-            session.registered_clusters[resolved_cluster, namespace] = clusters_from_secrets(
+            registered_clusters[resolved_cluster, namespace] = clusters_from_secrets(
                 (objects or {}).values()
             )
         # A simulated cluster without such objects does not mean that Argo CD has none.
         return objects or None if target.simulation else objects
 
-    session.registered_clusters.clear()
     discovery = await discover(request, settings, get_capabilities, list_live)
-    session.declared_clusters = discovery.clusters
     argocd_config = read_argocd_config(discovery.controller_settings)
-    session.apply_argocd_settings(
-        discovery.scripts, argocd_config.instance_label if argocd_config.labels_only else ""
+    repository = LoadedRepository(
+        root=discovery.scan.root,
+        declared_clusters=discovery.clusters,
+        registered_clusters=registered_clusters,
+        scripts=discovery.scripts,
+        owner_label=argocd_config.instance_label if argocd_config.labels_only else "",
     )
-    session.source_root = discovery.scan.root
-    return Workspace.from_discovery(discovery, request, session.evaluator.scripts)
+    session.use_repository(repository)
+    workspace = Workspace.from_discovery(discovery, request, session.evaluator.scripts)
+    depends = bool(registered_clusters or data_reader.has_read)
+    depends = depends or any(map(_may_see_kinds, workspace.members))
+    return replace(workspace, repository=repository, depends_on_cluster=depends)
+
+
+def _may_see_kinds(member: RenderedUnit) -> bool:
+    """Return whether a unit may differ with other kinds: a chart, or one that is not rendered."""
+    result = member.result
+    return isinstance(result, RenderFailure) or any(source.is_chart for source in result.sources)
 
 
 def _contexts_for(
@@ -323,8 +361,6 @@ def _contexts_for(
 
     The cluster without a name has the context of the target.
     """
-    if target.simulation is not None:
-        return [(name, None) for name in missing]
     config = load_config(Path(request.path_or_url))
     contexts: dict[str, str | None] = {"": target.context}
     contexts |= {

@@ -9,6 +9,7 @@ import pytest
 from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, open_session
+from tidegate.inspection.diff import plan_units
 from tidegate.inspection.status import read_status
 from tidegate.model.k8s.verdict import Health
 from tidegate.workspace.rendering.context import user_render_settings
@@ -52,9 +53,8 @@ async def test_scripts_take_precedence_over_rows(
     )
 
     async with open_session(target, user_render_settings()) as session:
-        (unit_status,) = await read_status(
-            [await make_unit_tree(unit_for_path(str(tmp_path / "unit")), session)], session
-        )
+        unit_tree = await make_unit_tree(unit_for_path(str(tmp_path / "unit")), session)
+        (unit_status,) = await read_status(await plan_units([unit_tree], session), session)
 
     assert unit_status.verdict.health is health
     assert message in unit_status.verdict.message

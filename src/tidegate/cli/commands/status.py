@@ -69,9 +69,11 @@ def status(*, journal: bool, rebuild_journal: bool, **flags: Unpack[Flags]) -> i
 async def _read_status(
     session: Session, workspace: Workspace
 ) -> tuple[Workspace, list[ObjectStatus]]:
+    from tidegate.inspection.diff import plan_units
     from tidegate.inspection.status import read_status
 
-    return workspace, await read_status(workspace.deployable_trees, session)
+    plan_result = await plan_units(workspace.deployable_trees, session)
+    return workspace, await read_status(plan_result, session)
 
 
 def _status_document(object_status: ObjectStatus) -> dict[str, object]:

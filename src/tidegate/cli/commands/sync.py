@@ -209,6 +209,7 @@ async def _run_sync(
 
     from tidegate.actions.sync import prepare_rollout, refuse_unsafe
     from tidegate.cli.confirm import print_target
+    from tidegate.cli.delegate import is_from_here
     from tidegate.cli.outcome_codes import OUTCOME_CODES
     from tidegate.cli.rollout_display import on_screen
     from tidegate.model.units.policy import PreflightMode
@@ -225,7 +226,11 @@ async def _run_sync(
         workspace,
     ):
         prepared = await prepare_rollout(
-            workspace, session, flags["resources"], keep_going=keep_going
+            workspace,
+            session,
+            flags["resources"],
+            keep_going=keep_going,
+            requested=None if is_from_here(flags) else request.selection,
         )
         prepared = await requested.with_saved_plan(prepared, workspace, session)
         progress_line.clear()

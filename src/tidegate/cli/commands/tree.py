@@ -32,17 +32,6 @@ def tree(*, compact: bool, **flags: Unpack[Flags]) -> int:
     path = flags["path"]
     progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
     from tidegate.cli.lineage import show_tree
-    from tidegate.cli.unit_arguments import find_unit_ids, load_unit_trees
 
     names, flags["units"] = flags["units"], ()
-    unit_ids = (
-        find_unit_ids(names, flags)
-        if names
-        else tuple(
-            member.unit.id
-            for unit_tree in load_unit_trees(path, flags)
-            for member in unit_tree.members
-            if member.unit.parent is None
-        )
-    )
-    return show_tree(unit_ids, flags, progress_line, compact=compact)
+    return show_tree(names, flags, progress_line, compact=compact)

@@ -83,9 +83,9 @@ async def render_unit(
                 )
                 part = await _render_source(request, source, unit, context, find_data)
                 parts.append(_with_remote_locations(tree, part, context))
-            sources.append(
-                RenderedSource(tree.original_root or tree.root, tree.revision, _tool_name(request))
-            )
+            root, revision = tree.original_root or tree.root, tree.revision
+            is_chart = _renders_charts(request)
+            sources.append(RenderedSource(root, revision, _tool_name(request), is_chart))
         result = parts[0] if len(parts) == 1 else RenderResult.merge(parts)
         result = replace(result, sources=tuple(sources))
         is_argo = any(isinstance(source.details, ArgoDetails) for source in unit.sources)
@@ -130,6 +130,12 @@ def _address(source: SourceRef | SourceObject) -> str:
             return redact_urls(url)
         case _:
             return str(source)
+
+
+def _renders_charts(request: RenderRequest | None) -> bool:
+    return isinstance(request, ChartRequest) or (
+        isinstance(request, Overlay) and request.helm is not None
+    )
 
 
 def _tool_name(request: RenderRequest | None) -> str:

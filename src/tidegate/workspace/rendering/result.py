@@ -52,6 +52,8 @@ class RenderedSource(msgspec.Struct, frozen=True):
     root: Path
     revision: Revision
     tool: str = ""
+    is_chart: bool = False
+    """Whether charts were rendered, which see the version and the kinds of the cluster."""
 
 
 class RenderedRelease(msgspec.Struct, frozen=True):

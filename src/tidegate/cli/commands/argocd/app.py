@@ -30,8 +30,7 @@ from tidegate.cli.unit_arguments import (
 if TYPE_CHECKING:
     from tidegate.cli.progress import ProgressLine
     from tidegate.report.applications import ApplicationRow
-    from tidegate.workspace.discovery.unit_tree import UnitTree
-    from tidegate.workspace.selection import SelectedResource
+    from tidegate.workspace.request import UnitSelection
 
 APPLICATION_KINDS = ("Application",)
 READ_OPTIONS = (*CLUSTER, *HEALTH, options.OFFLINE, options.REPO_MAP)
@@ -107,11 +106,22 @@ def list_(**flags: Unpack[Flags]) -> int:
 @app.command()
 @name_argument(APPLICATION_KINDS)
 @with_options((REPOSITORY, NAMESPACE_FILTER), READ_OPTIONS)
-@click.option("--refresh", is_flag=True, help="Refresh the Application in a running Argo CD first.")
-@click.option("--hard-refresh", is_flag=True, help="Like --refresh, and discard cached manifests.")
+@click.option(
+    "--refresh",
+    "refresh",
+    flag_value="normal",
+    default="",
+    help="Refresh the Application in a running Argo CD first.",
+)
+@click.option(
+    "--hard-refresh",
+    "refresh",
+    flag_value="hard",
+    help="Like --refresh, and discard cached manifests.",
+)
 @with_options(WATCH)
 @_output_option("tree")
-def get(called: str, refresh: bool, hard_refresh: bool, **flags: Unpack[Flags]) -> int:  # noqa: FBT001 - a click parameter
+def get(called: str, **flags: Unpack[Flags]) -> int:
     """Show an Application and its resources as a tree, by phase and wave.
 
     The tree includes hooks and the objects that each resource owns. -o tree prints kind and name in
@@ -130,11 +140,6 @@ def get(called: str, refresh: bool, hard_refresh: bool, **flags: Unpack[Flags]) 
     progress_line = _show_progress(flags)
     from tidegate.cli.applications import read_applications, watch_applications
     from tidegate.report.applications import application_document, application_lines
-
-    if refresh or hard_refresh:
-        from tidegate.cli.delegate import refresh_by_argocd
-
-        refresh_by_argocd(called, flags, hard=hard_refresh)
 
     def format_rows(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
         max_width, as_tree = max_line_width(sys.stdout), flags["output"] == "tree"
@@ -298,12 +303,10 @@ def _show_progress(flags: Flags) -> ProgressLine:
     return show_progress("reading Applications", quiet=is_quiet)
 
 
-def _delegate_sync(
-    resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
-) -> int | None:
+def _delegate_sync(selection: UnitSelection, flags: Flags) -> int | None:
     from tidegate.cli.delegate import sync_by_argocd
 
-    return sync_by_argocd(resources, unit_trees, flags)
+    return sync_by_argocd(selection, flags)
 
 
 app.add_command(

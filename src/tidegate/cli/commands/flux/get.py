@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from tidegate.clusters.session import Session
     from tidegate.inspection.status import UnitStatus
     from tidegate.model.finding import Finding
+    from tidegate.planning.plan import PlanResult
     from tidegate.report.flux import FluxRow
     from tidegate.workspace.workspace import Workspace
 
-    RowReader = Callable[[Session, Workspace], Awaitable[list[FluxRow]]]
+    RowReader = Callable[[Session, Workspace, PlanResult], Awaitable[list[FluxRow]]]
     RowFormatter = Callable[[list[FluxRow]], tuple[Iterable[object], Iterable[str]]]
 
 SOURCE_KINDS = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
@@ -110,7 +111,7 @@ def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
         return map(flux_document, rows), lines
 
     if flags["watch"]:
-        return _watch_rows(read_rows, flags, format_rows)
+        return _watch_rows(read_rows, flags, format_rows, has_units=bool(_unit_kinds(noun)))
     rows, findings = _read_rows(read_rows, noun, flags)
     if not rows and flags["output"] != "json":
         namespace_text = "any" if flags["everywhere"] else f'"{flags["namespace_filter"]}"'
@@ -119,14 +120,18 @@ def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
     return options.print_findings(findings)
 
 
-def _watch_rows(read_rows: RowReader, flags: Flags, format_rows: RowFormatter) -> int:
+def _watch_rows(
+    read_rows: RowReader, flags: Flags, format_rows: RowFormatter, *, has_units: bool
+) -> int:
     """Print the rows again after each change."""
     from tidegate.cli.watch import WatchOutput, watch
 
-    async def read_and_format(session: Session, workspace: Workspace) -> WatchOutput:
-        return format_rows(await read_rows(session, workspace))
+    async def read_and_format(
+        session: Session, workspace: Workspace, plan_result: PlanResult
+    ) -> WatchOutput:
+        return format_rows(await read_rows(session, workspace, plan_result))
 
-    return watch(flags, read_and_format)
+    return watch(flags, read_and_format, needs_plan=has_units)
 
 
 def _read_rows(
@@ -135,31 +140,38 @@ def _read_rows(
     """Return the selected rows and the findings."""
     progress_line = show_progress(f"reading {noun}", quiet=flags["output"] == "json")
     from tidegate.cli.requests import load_request, with_workspace
+    from tidegate.inspection.diff import NO_PLAN, plan_units
     from tidegate.workspace.completeness import workspace_findings
 
     async def read_with_workspace(
         session: Session, workspace: Workspace
     ) -> tuple[list[FluxRow], Workspace]:
-        return await read_rows(session, workspace), workspace
+        plan_result = (
+            await plan_units(workspace.deployable_trees, session) if _unit_kinds(noun) else NO_PLAN
+        )
+        return await read_rows(session, workspace, plan_result), workspace
 
     rows, workspace = with_workspace(load_request(flags["path"], flags), flags, read_with_workspace)
     progress_line.clear()
     return rows, workspace_findings(workspace)
 
 
+def _unit_kinds(noun: str) -> list[str]:
+    return [kind for kind in KINDS_BY_NOUN[noun] if kind not in SOURCE_KINDS]
+
+
 def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
     """Return a function that reads the selected objects and compares them with the cluster."""
-    from tidegate.cli.unit_arguments import load_unit_trees, select_unit_ids
+    from tidegate.cli.unit_arguments import unit_selection
     from tidegate.inspection.status import read_desired_and_live, read_unit_statuses
     from tidegate.report.flux import FluxRow
     from tidegate.workspace.selection import parse_selector
 
-    kinds, path = KINDS_BY_NOUN[noun], flags["path"]
-    unit_kinds = [kind for kind in kinds if kind not in SOURCE_KINDS]
+    kinds = KINDS_BY_NOUN[noun]
+    unit_kinds = _unit_kinds(noun)
     names = (name,) if name and noun != "all" else ()
-    unit_trees = load_unit_trees(path, flags)
     if unit_kinds and noun != "all":
-        flags["units"] = select_unit_ids(unit_trees, names, flags["labels"], unit_kinds)
+        flags["selection"] = unit_selection(unit_kinds, names, flags["labels"])
     selector = parse_selector(flags["labels"])
 
     def is_selected(row: FluxRow) -> bool:
@@ -171,18 +183,16 @@ def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
             and all(requirement.matches(row.labels) for requirement in selector)
         )
 
-    async def read(session: Session, workspace: Workspace) -> list[FluxRow]:
+    async def read(
+        session: Session, workspace: Workspace, plan_result: PlanResult
+    ) -> list[FluxRow]:
         sources = [source_kind for source_kind in kinds if source_kind in SOURCE_KINDS]
-        bodies = await read_desired_and_live(unit_trees, sources, session, workspace.scan)
+        trees = workspace.repository_trees
+        bodies = await read_desired_and_live(trees, sources, session, workspace.scan)
         rows = [FluxRow(desired, live) for desired, live in bodies]
-        statuses = await read_unit_statuses(workspace, unit_trees, session) if unit_kinds else []
-        unit_ids = flags.get("units", ())
-        chosen = (status for status in statuses if status.unit.id.kind in unit_kinds)
-        rows += [
-            _flux_row(status)
-            for status in chosen
-            if not unit_ids or str(status.unit.id) in unit_ids
-        ]
+        if unit_kinds:
+            statuses = await read_unit_statuses(workspace, plan_result, session, unit_kinds)
+            rows += map(_flux_row, statuses)
         return [row for row in rows if is_selected(row)]
 
     return read

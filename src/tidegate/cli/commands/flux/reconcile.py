@@ -12,8 +12,7 @@ from tidegate.cli.unit_kinds import KINDS_BY_NOUN
 
 if TYPE_CHECKING:
     from tidegate.cli.options import Flags
-    from tidegate.workspace.discovery.unit_tree import UnitTree
-    from tidegate.workspace.selection import SelectedResource
+    from tidegate.workspace.request import UnitSelection
 
 NOUN_TITLES = {
     "kustomization": "Kustomizations",
@@ -37,12 +36,10 @@ def _noun_command(noun: str) -> click.Command:
     )
 
 
-def _delegate(
-    resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
-) -> int | None:
+def _delegate(selection: UnitSelection, flags: Flags) -> int | None:
     from tidegate.cli.delegate import reconcile_by_controller
 
-    return reconcile_by_controller(resources, unit_trees, flags)
+    return reconcile_by_controller(selection, flags)
 
 
 @click.group(cls=noun_group(_noun_command, tuple(NOUN_TITLES)))

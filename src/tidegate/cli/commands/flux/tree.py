@@ -30,10 +30,8 @@ def _noun_command(noun: str) -> click.Command:
     def show(called: str, *, compact: bool, **flags: Unpack[Flags]) -> int:
         progress_line = show_progress(f"reading {flags['path']}", quiet=flags["output"] == "json")
         from tidegate.cli.lineage import show_tree
-        from tidegate.cli.unit_arguments import find_unit_ids
 
-        units = find_unit_ids((f"{noun}/{called}",), flags)
-        return show_tree(units, flags, progress_line, compact=compact)
+        return show_tree((f"{noun}/{called}",), flags, progress_line, compact=compact)
 
     return TidegateCommand(
         noun,
