@@ -107,6 +107,26 @@ def test_a_plain_job_fails_the_sync_of_its_next_template(
     assert severities_of(tmp_path, files, "ORD019") == severities
 
 
+@pytest.mark.parametrize(
+    ("spec", "annotations", "severities"),
+    [
+        ({}, "", ["warning"]),
+        ({"force": True}, "", []),
+        ({}, "kustomize.toolkit.fluxcd.io/force: Enabled", []),
+    ],
+    ids=["plain", "forced unit", "forced Job"],
+)
+def test_a_plain_job_fails_the_kustomization_of_its_next_template(
+    tmp_path: Path, spec: dict[str, object], annotations: str, severities: list[str]
+) -> None:
+    files = {
+        "clusters/prod/flux.yaml": flux(kustomization("shop", **spec)),
+        "shop/job.yaml": job(annotations),
+    }
+
+    assert severities_of(tmp_path, files, "ORD019") == severities
+
+
 def test_flux_runs_a_job_again_that_its_ttl_has_removed(tmp_path: Path) -> None:
     files = {
         "clusters/prod/flux.yaml": flux(kustomization("shop")),

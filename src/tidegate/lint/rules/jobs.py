@@ -25,6 +25,15 @@ MIN_TTL = 30
 PROGRESS_DEADLINE = 600
 
 
+RERUN_FIXES = {
+    "argocd": "make the Job a Sync hook with the delete policy `BeforeHookCreation`, or set the"
+    " sync options `Replace=true,Force=true` on it",
+    "flux": "set `force: true` on the Kustomization, or the annotation"
+    " `kustomize.toolkit.fluxcd.io/force: Enabled` on the Job",
+}
+"""How an engine can be made to run a changed Job again."""
+
+
 @rule(
     "ORD019",
     "Job cannot be rerun, is recreated, or never completes",
@@ -37,7 +46,7 @@ def fragile_job(context: LintContext) -> Iterator[Diagnostic]:
         if obj.unit.policy.order is Order.WAVES:
             yield from _replaced_without_force(obj)
             yield from _failed_hook_remains(obj)
-            yield from _immutable_template(obj, context)
+        yield from _immutable_template(obj, context)
         yield from _short_ttl(obj)
         yield from _with_injected_sidecar(obj, context)
 
@@ -67,22 +76,22 @@ def _immutable_template(obj: LintObject, context: LintContext) -> Iterator[Diagn
     options, name = obj.manifest.options, get_text(obj.body, "metadata", "name")
     is_recreated = obj.manifest.hook_policies is not None or options.replace or options.force
     has_ttl = get_value(obj.body, "spec", "ttlSecondsAfterFinished") is not None
-    is_argo = obj.unit.policy.semantics.name == "argocd"
-    if is_recreated or has_ttl or not name or not is_argo:
+    semantics = obj.unit.policy.semantics.name
+    is_release = obj.unit.id.kind == "HelmRelease"  # its Jobs are usually hooks of Helm
+    if is_recreated or has_ttl or not name or is_release or semantics not in RERUN_FIXES:
         return
     if obj.document.location.name not in context.files:
         return
     runs_each_release = any(is_migration(container) for _, container in containers(obj))
     yield Diagnostic(
-        message=f"the next change of {object_name(obj.ref)} fails the sync: the Job exists, and its"
-        " pod template is immutable",
+        message=f"the next change of {object_name(obj.ref)} fails the"
+        f" {'sync' if semantics == 'argocd' else 'unit'}: the Job exists, and its pod template is"
+        " immutable",
         at=FieldRef(obj.document),
         severity=Severity.WARNING if runs_each_release else Severity.NOTE,
-        why="Argo CD applies the changed template to the finished Job, and the API server rejects"
-        " it",
-        fix="make the Job a Sync hook with the delete policy `BeforeHookCreation`, or set the sync"
-        " options `Replace=true,Force=true` on it",
-        semantics=("argocd",),
+        why="the changed template is applied to the finished Job, and the API server rejects it",
+        fix=RERUN_FIXES[semantics],
+        semantics=(semantics,),
     )
 
 

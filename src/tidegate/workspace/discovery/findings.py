@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
@@ -23,7 +24,7 @@ from tidegate.model.units.unit import Unit, UnitId
 from tidegate.source.urls import redact_password
 from tidegate.workspace.discovery.object_checks import check_objects
 from tidegate.workspace.discovery.scan import RepositoryScan
-from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree, is_flux_unit
 from tidegate.workspace.rendering.result import (
     UNDECRYPTED_DATA,
     RenderFailure,
@@ -55,6 +56,7 @@ def _appset_findings(scan: RepositoryScan) -> Iterator[Finding]:
 def _tree_findings(unit_trees: Collection[UnitTree], scan: RepositoryScan) -> Iterator[Finding]:
     known_units = KnownUnits.from_trees(unit_trees)
     yield from _overwritten_units(unit_trees, scan)
+    yield from _repeated_roots(unit_trees)
     for unit_tree in unit_trees:
         yield from unit_tree.findings
         unit_findings = [*_root_findings(unit_tree, scan)]
@@ -148,6 +150,33 @@ def _overwritten_units(unit_trees: Iterable[UnitTree], scan: RepositoryScan) -> 
                 reason=f"the ApplicationSet at {unit.location} overwrites the Application",
                 fix="remove or rename one of the two",
                 unit=unit.id,
+                unit_problem=problem,
+            )
+
+
+def _repeated_roots(unit_trees: Iterable[UnitTree]) -> Iterator[Finding]:
+    """Yield the roots that are defined twice in one directory.
+
+    Roots of different directories are alternatives. So are Applications of one directory that
+    deploy something else; Flux builds a directory as a whole.
+    """
+    first_roots: dict[tuple[UnitId, str], Unit] = {}
+    for root in (unit_tree.members[0].unit for unit_tree in unit_trees):
+        if root.location is None or root.generated_by or root.is_implicit:
+            continue
+        directory = posixpath.dirname(root.location.name)
+        first = first_roots.setdefault((root.id, directory), root)
+        is_same = (first.sources, first.destination) == (root.sources, root.destination)
+        if first is not root and (is_same or is_flux_unit(root)):
+            problem = f"is defined twice in `{directory or '.'}`"
+            yield Finding(
+                code="units.duplicate",
+                severity=Severity.WARNING,
+                message=f"`{root.id}` {problem}",
+                location=root.location,
+                reason="the definition that is applied last wins",
+                fix=f"remove or rename one of the two; the first is at {first.location}",
+                unit=root.id,
                 unit_problem=problem,
             )
 
