@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.in_process_cli import type_in
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
-from tests.support.tidegate_runs import FIRST, ROOT
+from tests.support.tidegate_runs import FIRST, ROOT, config_map, write_unit
 
 KEPT = "examples/runs/first.jsonl"
 Line = dict[str, object]
@@ -26,7 +27,7 @@ def recorded(path: Path, change: Callable[[list[Line]], list[Line]]) -> Path:
 
 def test_the_example_is_what_is_recorded_today(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     record = tmp_path / "run.jsonl"
-    type_in("sync", FIRST, "--sandbox", "--record", record)
+    type_in("sync", FIRST, "--sandbox", "--record", str(record))
     if pytestconfig.getoption("--golden"):
         (ROOT / KEPT).write_bytes(record.read_bytes())
 
@@ -38,10 +39,10 @@ def test_rollouts_of_tidegate_keep_their_order(
     wording: RecordedWording, name: str, tmp_path: Path
 ) -> None:
     record = tmp_path / "run.jsonl"
-    synced = type_in("sync", f"examples/{name}", "--sandbox", "--offline", "--record", record)
+    synced = type_in("sync", f"examples/{name}", "--sandbox", "--offline", "--record", str(record))
     assert synced.code == 0, synced.stderr
 
-    ran = type_in("verify", "--record", record)
+    ran = type_in("verify", "--record", str(record))
 
     assert ran.code == 0, ran.stdout
     wording(ran.lines[-1].partition(":")[0])
@@ -61,7 +62,7 @@ def test_a_step_that_began_too_early_is_named_with_both_times(tmp_path: Path) ->
 
     record = recorded(tmp_path, early)
 
-    ran = type_in("verify", "--record", record)
+    ran = type_in("verify", "--record", str(record))
     document = json.loads(type_in("verify", "--record", record, "-o", "json").stdout)
 
     assert ran.code == 3
@@ -78,7 +79,7 @@ def test_a_record_that_ends_in_the_middle_of_a_line_is_read_up_to_there(
     record = tmp_path / "run.jsonl"
     record.write_text((ROOT / KEPT).read_text()[:-20])
 
-    ran = type_in("verify", "--record", record)
+    ran = type_in("verify", "--record", str(record))
 
     assert ran.code == 0
     wording(ran.stderr)
@@ -93,7 +94,7 @@ def test_an_invalid_record_is_rejected(wording: RecordedWording, text: str, tmp_
     record = tmp_path / "run.jsonl"
     record.write_text(text)
 
-    ran = type_in("verify", "--record", record)
+    ran = type_in("verify", "--record", str(record))
 
     assert ran.code == 3
     assert "error[file.record]" in ran.stderr
@@ -103,7 +104,7 @@ def test_an_invalid_record_is_rejected(wording: RecordedWording, text: str, tmp_
 def test_a_line_that_is_no_event_is_reported_with_its_location(tmp_path: Path) -> None:
     record = recorded(tmp_path, lambda lines: [lines[0], {"event": "nonsense"}, *lines[1:]])
 
-    ran = type_in("verify", "--record", record)
+    ran = type_in("verify", "--record", str(record))
 
     assert ran.code == 3
     assert f"{record}:2" in ran.stderr
@@ -111,3 +112,40 @@ def test_a_line_that_is_no_event_is_reported_with_its_location(tmp_path: Path) -
 
 def test_a_record_and_a_time_cannot_be_combined() -> None:
     assert type_in("verify", "--record", KEPT, "--since", "2026-11-17T10:00:00Z").code == 2
+
+
+MIGRATION = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: migrate
+  annotations: {argocd.argoproj.io/hook: PreSync}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "busybox:1"}]
+"""
+
+
+@pytest.mark.parametrize("turns", [0, 60, 90])
+def test_steps_that_an_earlier_rollout_finished_are_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    sandbox = PersistentSandbox.make(tmp_path, monkeypatch)
+    waves = {name: config_map(name, wave=wave) for name, wave in (("early", "1"), ("late", "2"))}
+    unit, record = write_unit(tmp_path / "shop", migrate=MIGRATION, **waves), tmp_path / "run.jsonl"
+    if turns:
+        sandbox.killed(unit, turns=turns)
+    else:
+        sandbox.sync(unit)
+
+    for _ in range(2):
+        sandbox.sync(unit, "--record", str(record))
+        ran = sandbox.run("verify", "--record", record, "-o", "json")
+
+        assert ran.code == 0, ran.stdout
+        assert {pair["state"] for pair in json.loads(ran.stdout)["pairs"]} == {"kept"}
+    events = [json.loads(line) for line in record.read_text().splitlines()[1:]]
+    settled = [event["step"] for event in events if event["event"] == "step.settled"]
+    assert settled == ["default/shop/presync/0"]

@@ -288,6 +288,7 @@ class Driver:
         skips_faulty_units = self._context.settings.skip_faulty_units and not self._started
         if not preparation.failures or (skips_faulty_units and preparation.due_units):
             self._emit_object_failures(EventType.OBJECT_ADOPTED, preparation.adopted)
+            self._emit_settled_steps(preparation)
             excluded_items = self._excluded.items()
             excluded = {
                 unit: messages.Failure("Excluded", reason, final=True)
@@ -319,6 +320,15 @@ class Driver:
         now, find_origin = self.world.now(), self._context.object_origin
         for event in failure_events(event_type, objects, now, find_origin):
             self._emit(event)
+
+    def _emit_settled_steps(self, preparation: Preparation) -> None:
+        """Report the steps that the journal has removed from the plan."""
+        remaining = {step.id for step in preparation.plan.steps if not step.is_placeholder}
+        for step in preparation.requested.steps:
+            is_optional = step.is_placeholder or step.only_on_failure
+            if not is_optional and step.id not in remaining:
+                now, unit = self.world.now(), step.unit
+                self._emit(Event(now, EventType.STEP_SETTLED, step.id, unit=unit))
 
     def _reject_plan(self) -> None:
         """Start nothing of a plan that failed preflight."""

@@ -58,6 +58,8 @@ class EventType(StrEnum):
     STEP_FAILED = "step.failed"
     STEP_SKIPPED = "step.skipped"
     STEP_SUPERSEDED = "step.superseded"
+    STEP_SETTLED = "step.settled"
+    """By the journal, an earlier rollout of the same manifests finished the step."""
     OBJECT_WRITTEN = "object.written"
     OBJECT_UNCHANGED = "object.unchanged"
     OBJECT_PRUNED = "object.pruned"

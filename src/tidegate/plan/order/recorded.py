@@ -36,7 +36,7 @@ def read_step_times(head: RunHead, events: Iterable[Event]) -> StepTimes:
     for event in events:
         if event.type is EventType.STEP_APPLYING:
             tracker.start_step(event.step, event.at)
-        elif event.type is EventType.STEP_PASSED:
+        elif event.type in {EventType.STEP_PASSED, EventType.STEP_SETTLED}:
             tracker.passed_at[event.step] = event.at
     passed_at = {
         step.id: at for step in head.steps if (at := tracker.passing_time(step.id)) is not None
