@@ -221,3 +221,12 @@ async def test_labels_of_other_managers_survive_an_apply(client: ClusterClient) 
     outcome = await client.apply(labelled(a_config_map(color="blue"), app="web"))
 
     assert at(require_body(outcome), "metadata", "labels") == {"app": "web", "team": "blue"}
+
+
+async def test_an_apply_for_a_version_that_never_was_only_creates(client: ClusterClient) -> None:
+    first = await client.apply(a_config_map(color="blue"), resource_version="1", force=True)
+
+    second = await client.apply(a_config_map(color="red"), resource_version="1", force=True)
+
+    assert isinstance(second, Conflict)
+    assert require_body(await client.get(require_live(first).ref))["data"] == {"color": "blue"}

@@ -15,9 +15,10 @@ from tests.support.builders import (
 )
 from tests.support.cluster_client import require_live
 from tests.support.objects import NAMESPACE, a_definition
-from tests.support.rollout_objects import a_gate
+from tests.support.rollout_objects import WEB, a_gate
 from tests.support.rollout_runs import Run, with_policy
 from tests.support.rollout_stage import PATIENT, Stage
+from tests.support.rollout_statuses import ready
 from tests.support.write_records import Record
 from tidegate.dialect.ownership.tracking import UNIT
 from tidegate.model.k8s.json_fields import get_mapping
@@ -93,6 +94,33 @@ async def test_an_object_adopted_from_another_unit_is_reported_before_the_first_
     assert run.events.index(taken) < run.events.index(first)
     assert (run.result, again.result) == ("passed", "passed")
     assert not again.events_of(EventType.OBJECT_ADOPTED)
+
+
+def unshared_plan(stage: Stage) -> Plan:
+    """A Deployment, and in the next wave an object that another unit may write, too."""
+    plan = stage.plan(WEB, owned(make_config_map("shared", mode="ours"), stage.namespace))
+    return with_policy(plan, fail_on_shared_resource=True, semantics=PATIENT)
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+async def test_an_object_that_another_unit_takes_during_the_rollout_is_refused(
+    stage: Stage, *, is_live: bool
+) -> None:
+    shared = stage.here(make_config_map("shared", mode="old"))
+    if is_live:
+        require_live(await stage.client.apply(shared))
+    rollout = stage.start_plan(unshared_plan(stage))
+    await rollout.waits("NotObserved")
+    theirs = owned(shared, "their-unit")
+    live = require_live(await stage.client.apply(theirs, manager="theirs", force=True))
+    await stage.says(WEB, ready(1))
+
+    run = await rollout.ends()
+
+    (failed,) = run.events_of(EventType.STEP_FAILED)
+    assert (run.result, failed.reason) == ("failed", "Shared")
+    assert "`their-unit`" in failed.message
+    assert require_live(await stage.client.get(live.ref)).resource_version == live.resource_version
 
 
 class CreatedNamespace:

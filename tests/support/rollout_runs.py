@@ -13,6 +13,7 @@ from tidegate.engine.driver import Driver, drive
 from tidegate.health.judge import Judge
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import Event, EventType, StepState
+from tidegate.model.rollouts.rollout_progress import STEP_STATES
 from tidegate.model.times import MINUTE, Ms
 from tidegate.model.units.semantics import Semantics
 from tidegate.workers.jq import Jq
@@ -32,6 +33,7 @@ class PolicyChanges(TypedDict, total=False):
     continue_on_failure: bool
     runs_hooks: bool
     delete_contents: bool
+    fail_on_shared_resource: bool
 
 
 class Run(msgspec.Struct):
@@ -43,8 +45,11 @@ class Run(msgspec.Struct):
     @property
     def states(self) -> dict[str, StepState]:
         """The last state of each step."""
-        steps = [event for event in self.events if event.type.startswith("step.")]
-        return {event.step: StepState(event.type.removeprefix("step.")) for event in steps}
+        return {
+            event.step: STEP_STATES[event.type]
+            for event in self.events
+            if event.type in STEP_STATES
+        }
 
     def events_of(self, *kinds: EventType) -> list[Event]:
         return [event for event in self.events if event.type in kinds]

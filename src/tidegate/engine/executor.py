@@ -27,6 +27,7 @@ from tidegate.engine.cluster.procedures import (
 )
 from tidegate.engine.cluster.writes import (
     apply_object,
+    apply_unshared,
     delete_object,
     failure_from_outcome,
     written_object,
@@ -35,7 +36,7 @@ from tidegate.engine.context import RolloutContext, raise_for_cluster
 from tidegate.engine.journal_cleanup import remove_deleted_items, remove_hook_entries
 from tidegate.engine.preparation import expand, failure_with_object, prepare_unit_again
 from tidegate.model.k8s.objects import ClusterRef, Kind, LiveObject, Ref, object_body
-from tidegate.model.plans.plan import Step, step_items
+from tidegate.model.plans.plan import ItemAction, PlanItem, PlannedUnit, Step, step_items
 from tidegate.model.rollouts.journal import JournalEntry
 from tidegate.model.times import Ms
 from tidegate.model.units.release_history import RevisionOutcome
@@ -337,7 +338,9 @@ class CommandExecutor:
                 )
         return None
 
-    def _apply(self, command: messages.Apply, live: LiveObject | None) -> Procedure[Outcome]:
+    def _apply(
+        self, command: messages.Apply, live: LiveObject | None
+    ) -> Procedure[Outcome | messages.Failure]:
         """Apply an object, after making sure that we hold the lease of its unit."""
         context = self._context
         unit = context.owners[command.object_ref]
@@ -354,7 +357,8 @@ class CommandExecutor:
         deadline = context.world.now() + SCHEMA_TIMEOUT
         while True:
             evaluator, urgent = context.evaluator, command.urgent
-            procedure = apply_object(
+            write = apply_unshared if self._may_not_share(command.item, unit) else apply_object
+            procedure = write(
                 command.object_ref,
                 command.item,
                 unit,
@@ -363,12 +367,18 @@ class CommandExecutor:
                 urgent=urgent,
             )
             outcome = yield from impersonate(unit.policy.identity, procedure)
+            if isinstance(outcome, messages.Failure):
+                return outcome
             if (
                 not self._may_be_unloaded_crd(command.object_ref, outcome)
                 or context.world.now() >= deadline
             ):
                 return outcome
             yield Pause(Ms(context.world.now() + SCHEMA_RETRY_INTERVAL))
+
+    def _may_not_share(self, item: PlanItem, unit: PlannedUnit) -> bool:
+        is_managed = item.hook is None and item.action is ItemAction.APPLY
+        return is_managed and unit.policy.fail_on_shared_resource
 
     def _may_be_unloaded_crd(self, object_ref: ClusterRef, outcome: Outcome) -> bool:
         """Return whether the server may not have loaded a CRD of this plan yet."""
@@ -381,16 +391,20 @@ class CommandExecutor:
         )
 
     def _on_applied(
-        self, command: messages.Apply, before: LiveObject | None, outcome: Outcome
+        self,
+        command: messages.Apply,
+        before: LiveObject | None,
+        outcome: Outcome | messages.Failure,
     ) -> None:
         context = self._context
         object_ref, item = command.object_ref, command.item
         if not isinstance(outcome, Success) or outcome.live is None:
-            self._send_input(
-                messages.WriteFinished(
-                    command.step, object_ref, failure_from_outcome(outcome, object_ref.ref)
-                )
+            failure = (
+                outcome
+                if isinstance(outcome, messages.Failure)
+                else failure_from_outcome(outcome, object_ref.ref)
             )
+            self._send_input(messages.WriteFinished(command.step, object_ref, failure))
             return
         live = outcome.live
         context.live_cache.store(object_ref, live)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.engine.evaluator import ObjectEvaluator, WritePayload
 from tidegate.engine.messages import Failure, WrittenObject
@@ -30,6 +32,8 @@ IMMUTABLE = "Immutable"
 ADOPT_TRIES = 3
 """Number of tries of an adoption while others write at the same time."""
 STALE_OUTCOMES = messages.Conflict | messages.AlreadyExists | messages.NotFound
+ABSENT_VERSION = "1"
+"""A version that no object has: an apply for it creates an absent object and changes no other."""
 REPLACE_TRIES = 5
 """Number of tries of a replacement while others write at the same time."""
 
@@ -61,6 +65,43 @@ def apply_object(
         ApiCall(object_ref.cluster, build_write(item, unit, payload, live), urgent),
     )
     return outcome
+
+
+def apply_unshared(
+    object_ref: ClusterRef,
+    item: PlanItem,
+    unit: PlannedUnit,
+    *,
+    live: LiveObject | None,
+    evaluator: ObjectEvaluator,
+    urgent: bool,
+) -> Procedure[messages.Outcome | Failure]:
+    """Write an object, unless another unit or a Helm release has taken it in the meantime.
+
+    The write of an object that is not ours yet is for the version that was seen, so of two units
+    that write an object at the same time, one finds the other as its owner.
+    """
+    tries = 0
+    while True:
+        body = None if live is None else object_body(live)
+        owner = "" if body is None else evaluator.find_other_owner(unit, item, body)
+        if owner:
+            return Failure("Shared", f"belongs to {owner}", final=True)
+        payload = evaluator.build_payload(unit, item, body)
+        if body is not None and not payload.replaces:
+            yield from _adopt_fields(object_ref, item, unit, body, evaluator)
+        write = build_write(item, unit, payload, live)
+        is_ours = body is not None and evaluator.find_owner(body) == unit.id.tracking_id
+        if not is_ours and write.verb is Verb.APPLY:
+            version = ABSENT_VERSION if live is None else live.resource_version
+            write = msgspec.structs.replace(write, resource_version=version)
+        (outcome,) = yield (ApiCall(object_ref.cluster, write, urgent),)
+        tries += 1
+        is_stale = isinstance(outcome, messages.Conflict | messages.AlreadyExists)
+        if tries == REPLACE_TRIES or not is_stale:
+            return outcome
+        (current,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
+        live = current.live if isinstance(current, messages.Success) else None
 
 
 def _replace_object(

@@ -253,7 +253,7 @@ class Writer:
             cause = invalid_field("metadata.uid", uid, "field is immutable")
             raise invalid_error(context.entry, context.ref.name, [cause])
         version = get_metadata(body).get("resourceVersion")
-        if version and (context.before is None or str(context.before.version) != version):
+        if version and context.before and str(context.before.version) != version:
             raise conflict_error(context.entry, context.ref.name, MODIFIED_MESSAGE)
         if not version and context.write.verb is Verb.REPLACE and context.entry.is_custom:
             reason = "must be specified for an update"
