@@ -12,7 +12,10 @@ import msgspec
 from tidegate.dialect.argo.options import FORCE, REPLACE, has_sync_option
 from tidegate.dialect.flux import metadata
 from tidegate.engine.evaluator import WritePayload
+from tidegate.engine.messages import Override
 from tidegate.errors import sanitize
+from tidegate.health.overrides import REPLICAS
+from tidegate.health.overrides import find_override as find_field_override
 from tidegate.model.display import join_quoted
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject
@@ -25,6 +28,7 @@ from tidegate.plan.diff.adoption import DEFAULT_ADOPTED, adopted_managers, adopt
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.fingerprint import compute_fingerprint as fingerprint_of
 from tidegate.plan.diff.ignore_differences import with_live_values, without_ignored
+from tidegate.plan.diff.owned_fields import field_managers, is_scalar
 from tidegate.plan.diff.replace import compare_replacement, replacement_fingerprint
 from tidegate.workers.jq import Jq
 
@@ -70,6 +74,23 @@ def describe_overwritten_fields(
     paths = [field.path for field in difference.fields] or ["some fields"]
     names = join_quoted(paths)
     return f"was changed by {sanitize(_last_writer(live, unit.policy.manager))}: {names}"
+
+
+def find_override(unit: PlannedUnit, item: PlanItem, live: JsonObject, jq: Jq) -> Override | None:
+    """Return a field that Git leaves out and another client set, so that no pod is updated.
+
+    An ignored field may have any value.
+    """
+    desired, actual = _comparable_bodies(unit, item, live, jq)
+    override = find_field_override(desired, actual)
+    if override is None:
+        return None
+    managers = [sanitize(name) for name in field_managers(live, override.path)]
+    by = f", set by {join_quoted(managers)}" if managers else ""
+    value = f" is `{sanitize(str(override.value))}`" if is_scalar(override.value) else " is set"
+    path = ".".join(override.path)
+    message = f"no pod runs the applied template: `{path}`{value}{by}, and Git does not set it"
+    return Override(message, is_scale=override.path == REPLICAS)
 
 
 def find_drift(

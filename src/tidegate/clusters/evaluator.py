@@ -13,6 +13,7 @@ from tidegate.clusters.diff import (
     describe_overwritten_fields,
     find_difference,
     find_drift,
+    find_override,
     fingerprint_written,
     is_forced,
     is_unmanaged,
@@ -23,7 +24,7 @@ from tidegate.dialect.ownership.live import other_owner, read_live_ownership
 from tidegate.dialect.ownership.tracking import owning_unit
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.engine.evaluator import UnitLiveState, WritePayload
-from tidegate.engine.messages import CompareResult, Comparison
+from tidegate.engine.messages import CompareResult, Comparison, Override
 from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
 from tidegate.health.cel.rules import CEL_WORKER
 from tidegate.health.judge import ARGO, Judge
@@ -92,6 +93,9 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
 
     def evaluate_health(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> Verdict:
         return self.rules.judge(body, now, rules=unit.policy.rules)
+
+    def find_override(self, unit: PlannedUnit, item: PlanItem, live: JsonObject) -> Override | None:
+        return find_override(unit, item, live, self.jq)
 
     def compare(
         self, unit: PlannedUnit, item: PlanItem, live: JsonObject | None, fingerprint: str

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from tidegate.engine.cluster.autoscalers import check_autoscalers
 from tidegate.engine.cluster.compare import (
     ComparedItem,
     ObjectComparer,
@@ -16,9 +17,16 @@ from tidegate.engine.cluster.live_cache import LiveCache
 from tidegate.engine.cluster.preflight.admission_context import UNWRITTEN_ACTIONS, AdmissionContext
 from tidegate.engine.cluster.preflight.checks import PreflightChecker
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
+from tidegate.engine.cluster.writes import deletion_message
 from tidegate.engine.evaluator import FailingUnit, HistoryBackend, ObjectEvaluator, StatusBuilder
 from tidegate.engine.histories import ReleaseHistories
-from tidegate.engine.messages import ComparedObject, CompareResult, HealthChanged, Refresh
+from tidegate.engine.messages import (
+    ComparedObject,
+    CompareResult,
+    HealthChanged,
+    Override,
+    Refresh,
+)
 from tidegate.engine.records.markers import Approvals
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.engine.records.unit_lease import EmitUnitEvent
@@ -35,6 +43,7 @@ from tidegate.model.k8s.objects import (
     versionless_key,
     with_served_version,
 )
+from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.plan import (
     AWAIT_ACTIONS,
     ItemAction,
@@ -108,6 +117,7 @@ class RolloutContext:
         self.owners: dict[ClusterRef, PlannedUnit] = {}
         self.writers: dict[ClusterRef, set[UnitId]] = {}
         """All units that write an object; more than one is an error."""
+        self._written_items: dict[ClusterRef, PlanItem] = {}
         self.unit_plans: dict[UnitId, Plan] = {}
         """The requested plan of each unit."""
         self.leases = UnitLeases(
@@ -135,6 +145,7 @@ class RolloutContext:
                 if item.action not in AWAIT_ACTIONS or object_ref not in self.owners:
                     self.owners[object_ref] = units_by_id[step.unit]
                 if item.action is ItemAction.APPLY:
+                    self._written_items[object_ref] = item
                     self.writers.setdefault(object_ref, set()).add(step.unit)
             lease, items = self.leases[step.unit], step_items(step)
             lease.hooks.update(item.ref for item in items if item.hook is not None)
@@ -194,10 +205,30 @@ class RolloutContext:
         else:
             (outcome,) = yield (ApiCall(object_ref.cluster, script),)
             verdict = self.evaluator.verdict_from_script(script, outcome, content)
-        digest = status_digest(live, content)
         return HealthChanged(
-            object_ref, live.uid, live.generation, live.resource_version, verdict, digest
+            object_ref,
+            live.uid,
+            live.generation,
+            live.resource_version,
+            verdict,
+            status_digest(live, content),
+            deletion_message(content),
+            (yield from self._find_override(object_ref, content, verdict)),
         )
+
+    def _find_override(
+        self, object_ref: ClusterRef, body: JsonObject, verdict: Verdict
+    ) -> Procedure[Override | None]:
+        """Return the field of others by which an object is healthy without the applied template."""
+        unit, item = self.owners[object_ref], self._written_items.get(object_ref)
+        is_fenced = unit.policy.semantics.fenced
+        if item is None or not is_fenced or verdict.health is not Health.HEALTHY:
+            return None
+        override = self.evaluator.find_override(unit, item, body)
+        if override is None or not override.is_scale:
+            return override
+        served = self.live_cache.served_kinds.get(object_ref.cluster, {})
+        return (yield from check_autoscalers(object_ref, override, served))
 
     def compare_step(self, step: Step) -> tuple[ComparedObject, ...]:
         """Compare the objects of a step with the live objects."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from tidegate.engine import messages
 from tidegate.engine.state.apply import (
-    check_deletions,
     handle_object_deleted,
     handle_replaced_object,
     handle_step_compared,
@@ -39,6 +38,7 @@ from tidegate.engine.state.start_order import (
     start_step,
 )
 from tidegate.engine.state.step_gates import (
+    check_deletions,
     check_gate,
     extend_deadlines,
     handle_health_changed,

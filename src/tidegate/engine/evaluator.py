@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from tidegate.engine.messages import Comparison
+from tidegate.engine.messages import Comparison, Override
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
 from tidegate.model.k8s.verdict import Verdict
 from tidegate.model.plans.drift import ObjectDrift
@@ -69,6 +69,10 @@ class ObjectEvaluator(Protocol):
 
     def evaluate_health(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> Verdict:
         """Return the health verdict by the rules of the unit."""
+        ...
+
+    def find_override(self, unit: PlannedUnit, item: PlanItem, live: JsonObject) -> Override | None:
+        """Return a field that Git leaves out and another client set, so that no pod is updated."""
         ...
 
     def compare(

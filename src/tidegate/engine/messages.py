@@ -45,6 +45,8 @@ class WrittenObject(msgspec.Struct, frozen=True, gc=False):
     """Whether our write changed the object."""
     trusted: bool = False
     """Whether an unchanged object is known to have a status that refers to this manifest."""
+    has_passed: bool = False
+    """Whether its gate has opened for this manifest before."""
 
 
 class Comparison(msgspec.Struct, frozen=True, gc=False):
@@ -140,6 +142,20 @@ class WriteFinished(msgspec.Struct, frozen=True, gc=False):
     """The written object, the failure, or None if the object is deleted."""
 
 
+class Override(msgspec.Struct, frozen=True, gc=False):
+    """A field that another client set, by which no pod runs the applied template."""
+
+    message: str
+    is_certain: bool = True
+    """Whether the client had no right to set it: no autoscaler is known to do that."""
+    is_scale: bool = False
+    """Whether the field is the number of replicas."""
+
+
+DELETING = "being deleted"
+"""Deletion of an object that no foreign finalizer keeps."""
+
+
 class HealthChanged(msgspec.Struct, frozen=True, gc=False):
     """Input: a health verdict about one version of one object."""
 
@@ -150,6 +166,10 @@ class HealthChanged(msgspec.Struct, frozen=True, gc=False):
     verdict: Verdict
     status_digest: str = ""
     """Digest of the status that was evaluated."""
+    deletion: str = ""
+    """What the object still waits for if it is being deleted; else empty."""
+    override: Override | None = None
+    """The field of others by which it is healthy without running the applied template."""
 
 
 class ObjectDeleted(msgspec.Struct, frozen=True, gc=False):

@@ -95,6 +95,7 @@ class ObjectComparer(msgspec.Struct):
             live.resource_version,
             status_digest(live, body),
             trusted=trusted,
+            has_passed=gate_opened,
         )
         compared = ComparedObject(
             object_ref,

@@ -8,9 +8,10 @@ import msgspec
 
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.engine.evaluator import ObjectEvaluator, WritePayload
-from tidegate.engine.messages import Failure, WrittenObject
+from tidegate.engine.messages import DELETING, Failure, WrittenObject
 from tidegate.errors import sanitize
-from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.display import join_limited
+from tidegate.model.k8s.json_fields import get_list, get_text
 from tidegate.model.k8s.kinds import SECRET
 from tidegate.model.k8s.objects import (
     ClusterRef,
@@ -20,7 +21,7 @@ from tidegate.model.k8s.objects import (
     Ref,
     object_body,
 )
-from tidegate.model.plans.plan import ItemAction, PlanItem, PlannedUnit
+from tidegate.model.plans.plan import HOOK_FINALIZER, ItemAction, PlanItem, PlannedUnit
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.world import messages
 from tidegate.world.requests import Get, PatchType, Verb, Write
@@ -31,6 +32,8 @@ IMMUTABLE = "Immutable"
 """Reason of a write that would change an immutable field."""
 ADOPT_TRIES = 3
 """Number of tries of an adoption while others write at the same time."""
+OWN_FINALIZERS = frozenset({HOOK_FINALIZER, "foregroundDeletion", "orphan"})
+"""Finalizers that we, or the garbage collector of Kubernetes, remove."""
 STALE_OUTCOMES = messages.Conflict | messages.AlreadyExists | messages.NotFound
 ABSENT_VERSION = "1"
 """A version that no object has: an apply for it creates an absent object and changes no other."""
@@ -186,6 +189,19 @@ def delete_object(
 def is_terminating(live: LiveObject) -> bool:
     """Return whether an object has a `deletionTimestamp`."""
     return bool(get_text(object_body(live), "metadata", "deletionTimestamp"))
+
+
+def deletion_message(body: JsonObject) -> str:
+    """Return what keeps an object that is being deleted; empty if it is not being deleted."""
+    if not get_text(body, "metadata", "deletionTimestamp"):
+        return ""
+    names = [str(name) for name in get_list(body, "metadata", "finalizers")]
+    foreign = [sanitize(name) for name in names if name not in OWN_FINALIZERS]
+    if not foreign:
+        return DELETING
+    noun = "finalizer" if len(foreign) == 1 else "finalizers"
+    verb = "is" if len(foreign) == 1 else "are"
+    return f"{DELETING}; {noun} {join_limited(foreign)} {verb} not removed"
 
 
 REASONS: Mapping[type[messages.ErrorOutcome], str] = {

@@ -48,15 +48,6 @@ def handle_step_compared(context: DecisionContext, trigger: messages.StepCompare
     _start_batches(context, step)
 
 
-def check_deletions(context: DecisionContext, step: StepRun) -> None:
-    """Fail a step whose deletions have taken too long."""
-    stuck = next((run for run in step.items if run.state is ItemState.DELETING), None)
-    if stuck is not None and step.deadline is not None and context.now >= step.deadline:
-        ref = stuck.item.ref
-        message = f"{ref} is still being deleted"
-        fail_step(context, step, messages.Failure("Deadline", message, ref=ref))
-
-
 def _start_batches(context: DecisionContext, step: StepRun) -> None:
     """Start batches until one has pending writes; after the last batch comes the gate."""
     while (

@@ -13,7 +13,7 @@ from tidegate.engine.fences import (
     freshness_check,
     needs_probe,
 )
-from tidegate.engine.messages import CompareResult
+from tidegate.engine.messages import CompareResult, Override
 from tidegate.engine.state.rollout import ItemRun
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.plan import AWAIT_ACTIONS, ItemAction
@@ -46,6 +46,8 @@ class GateResult(msgspec.Struct, frozen=True, gc=False):
     """The unproven part if the gate opens without proof."""
 
 
+OVERRIDDEN = "Overridden"
+"""Reason of an object that is healthy only because of a field that another client set."""
 OPEN = GateResult(GateDecision.OPENS)
 NO_VERDICT = GateResult(GateDecision.WAITS, "NoVerdict", "health is unknown")
 ABSENT = GateResult(GateDecision.WAITS, "Missing", "does not exist yet")
@@ -102,9 +104,7 @@ def _evaluate_health(
     match verdict.health:
         case Health.HEALTHY:
             run.unhealthy_since = None
-            if needs_probe(run.item.ref.kind) and semantics.fenced and not run.probe_passed:
-                return GateResult(GateDecision.PROBES)
-            return GateResult(GateDecision.OPENS, unproven=unproven)
+            return _evaluate_healthy(run, semantics, unproven)
         case Health.SUSPENDED if run.item.is_suspended and semantics.passes_paused:
             return GateResult(GateDecision.OPENS, unproven=unproven)
         case Health.SUSPENDED:
@@ -116,6 +116,30 @@ def _evaluate_health(
             is_failed_hook = verdict.health is Health.UNKNOWN and run.item.hook is not None
             decision = GateDecision.FAILS if is_failed_hook else GateDecision.WAITS
             return GateResult(decision, verdict.reason, verdict.message)
+
+
+def _evaluate_healthy(
+    run: ItemRun, semantics: Semantics, unproven: FenceReason | None
+) -> GateResult:
+    override = find_override(run)
+    if override is not None and override.is_certain:
+        return GateResult(GateDecision.WAITS, OVERRIDDEN, override.message)
+    if override is not None and unproven is None:
+        unproven = FenceReason(OVERRIDDEN, override.message)
+    if needs_probe(run.item.ref.kind) and semantics.fenced and not run.probe_passed:
+        return GateResult(GateDecision.PROBES)
+    return GateResult(GateDecision.OPENS, unproven=unproven)
+
+
+def find_override(run: ItemRun) -> Override | None:
+    """Return the field of others by which an object is healthy without the applied template.
+
+    An object whose gate has opened for this manifest before has run it.
+    """
+    written, health = run.written, run.health
+    if written is None or health is None or (written.has_passed and not written.changed):
+        return None
+    return health.override if run.step.semantics.fenced else None
 
 
 def _evaluate_degraded(run: ItemRun, verdict: Verdict, semantics: Semantics, now: Ms) -> GateResult:

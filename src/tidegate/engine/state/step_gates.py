@@ -6,7 +6,7 @@ import msgspec
 
 from tidegate.engine import messages
 from tidegate.engine.fences import FenceReason, is_older, needs_verification
-from tidegate.engine.state.gates import GateDecision, GateResult, evaluate_gate
+from tidegate.engine.state.gates import GateDecision, GateResult, evaluate_gate, find_override
 from tidegate.engine.state.rollout import DecisionContext, ItemRun, ItemState, StepRun
 from tidegate.engine.state.start_order import fail_step, pass_step
 from tidegate.model.plans.change import DiffAction
@@ -15,6 +15,7 @@ from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.times import Ms
 
 FIRST_PROBE_INTERVAL = Ms(50)
+WAITING_STATES = frozenset({ItemState.DELETING, ItemState.GATING})
 MAX_PROBE_INTERVAL = Ms(2_000)
 
 
@@ -95,21 +96,35 @@ def handle_health_changed(context: DecisionContext, trigger: messages.HealthChan
             continue
         run.health = trigger
         step = run.step
-        if step.state is not StepState.GATING:
-            continue
-        if run.state is ItemState.PASSED and run.item.is_gating:
-            _needs_verification(context, run)
-        if run.state is not ItemState.GATING:
-            continue
-        step.changed_at = context.now
-        semantics = step.semantics
-        if _check_interval(step) or step.next_check_at is not None:
-            continue
-        if semantics.gate_check_delay:
-            step.next_check_at = Ms(context.now + semantics.gate_check_delay)
-            context.set_timer(step.next_check_at, step)
-        else:
-            _check_item(context, run)
+        if run.state is ItemState.DELETING:
+            emit_deletion(context, run)
+        elif step.state is StepState.GATING:
+            if run.state is ItemState.PASSED and run.item.is_gating:
+                _needs_verification(context, run)
+                _reopen_overridden(run)
+            if run.state is ItemState.GATING:
+                step.changed_at = context.now
+                _check_changed(context, run)
+
+
+def _reopen_overridden(run: ItemRun) -> None:
+    """Wait again for an object that had passed, if another client keeps its pods from running."""
+    override = find_override(run)
+    if override is not None and override.is_certain:
+        run.state = ItemState.GATING
+        run.step.gating_count += 1
+
+
+def _check_changed(context: DecisionContext, run: ItemRun) -> None:
+    """Check the gate of a changed object now, or when the semantics do."""
+    step, delay = run.step, run.step.semantics.gate_check_delay
+    if _check_interval(step) or step.next_check_at is not None:
+        return
+    if delay:
+        step.next_check_at = Ms(context.now + delay)
+        context.set_timer(step.next_check_at, step)
+    else:
+        _check_item(context, run)
 
 
 def handle_probe_finished(context: DecisionContext, trigger: messages.ProbeFinished) -> None:
@@ -179,7 +194,7 @@ def check_gate(context: DecisionContext, step: StepRun) -> None:
 
 def _check_item(context: DecisionContext, run: ItemRun) -> None:
     if run.item.action is ItemAction.DELETE:
-        emit_wait(context, run, "Deleting", "being deleted")
+        emit_deletion(context, run)
     elif not _needs_verification(context, run):
         _apply_result(context, run, evaluate_gate(run, context.now))
 
@@ -303,6 +318,13 @@ def _pass_gate(context: DecisionContext, step: StepRun) -> None:
     pass_step(context, step)
 
 
+def check_deletions(context: DecisionContext, step: StepRun) -> None:
+    """Fail a step in which an object has not made room before the deadline."""
+    is_deleting = any(run.state is ItemState.DELETING for run in step.items)
+    if is_deleting and step.deadline is not None and context.now >= step.deadline:
+        _fail_waiting(context, step, "Deadline", "timed out")
+
+
 def _fail_if_overdue(context: DecisionContext, step: StepRun) -> bool:
     """Fail a gate that has waited, or has been quiet, for too long; return whether it did."""
     quiet_limit = step.semantics.idle_timeout
@@ -322,13 +344,23 @@ def _fail_if_overdue(context: DecisionContext, step: StepRun) -> bool:
 
 
 def _fail_waiting(context: DecisionContext, step: StepRun, reason: str, message: str) -> bool:
-    waiting = next((run for run in step.items if run.state is ItemState.GATING), None)
+    waiting = next((run for run in step.items if run.state in WAITING_STATES), None)
     ref = waiting.item.ref if waiting is not None else None
     if waiting is not None:
         cause = f": {waiting.wait_message}" if waiting.wait_message else ""
         message = f"{ref} {message}{cause}"
     _fail_gate(context, step, messages.Failure(reason, message, ref=ref))
     return True
+
+
+def emit_deletion(context: DecisionContext, run: ItemRun) -> None:
+    """Emit what an object that is being deleted still waits for."""
+    before = run.live_before if run.state is ItemState.DELETING else run.written
+    health, uid = run.health, "" if before is None else before.uid
+    is_known = health is not None and health.uid == uid
+    message = health.deletion if health is not None and is_known else messages.DELETING
+    if message:
+        emit_wait(context, run, "Deleting", message)
 
 
 def emit_wait(context: DecisionContext, run: ItemRun, reason: str, message: str) -> None:

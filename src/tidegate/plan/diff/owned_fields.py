@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from tidegate.model.k8s.json_fields import get_mapping, get_mappings
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 
 Fields: TypeAlias = dict[str, "Fields"]
@@ -61,6 +61,18 @@ def is_applied_by(entry: JsonObject, manager: str) -> bool:
 def entry_fields(entry: JsonObject) -> Fields:
     """Return the fields of an entry. Servers validate their form."""
     return cast("Fields", get_mapping(entry, "fieldsV1"))
+
+
+def field_managers(live: JsonObject, path: tuple[str, ...]) -> list[str]:
+    """Return the managers that own a field of nested mappings."""
+    managers: dict[str, None] = {}
+    for entry in managed_entries(live):
+        field_sets = [entry_fields(entry)]
+        for name in path:
+            field_sets = fields_below(field_sets, f"f:{name}")
+        if field_sets:
+            managers[get_text(entry, "manager")] = None
+    return [*filter(None, managers)]
 
 
 def fields_below(field_sets: list[Fields], element: str) -> list[Fields]:
