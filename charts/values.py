@@ -58,7 +58,7 @@ class _Reader:
                 yield from self.read(child, path)
             else:
                 line = key.start_mark.line + 1
-                raise ValueError(f"line {line}: nothing is said of `{'.'.join(path)}`")
+                raise ValueError(f"line {line}: `{'.'.join(path)}` has no description")
 
     def _comment(self, line: int) -> str:
         above = self._lines[line - 1].strip() if line else ""
@@ -87,4 +87,4 @@ def kind_of(default: object) -> str:
         case dict() if not default:
             return "map"
         case _:
-            raise ValueError(f"the default `{default}` does not tell its kind")
+            raise ValueError(f"the default `{default}` does not determine a type")

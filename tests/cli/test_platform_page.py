@@ -15,7 +15,7 @@ from tests.support.tidegate_runs import ROOT
 from tidegate.documents import read_documents
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 
-PAGE = (ROOT / "docs" / "five-platforms.md").read_text()
+PAGE = (ROOT / "docs" / "contributing" / "example-platforms.md").read_text()
 KEPT = ROOT / "tests" / "data" / "platforms"
 COMMANDS = (KEPT / "commands.txt").read_text().splitlines()
 SECTIONS = (KEPT / "sections.txt").read_text().splitlines()

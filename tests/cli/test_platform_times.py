@@ -10,7 +10,7 @@ import pytest
 from examples.times import HEADS, PLATFORMS, Staged, play, row_of, stage, table_lines
 from tests.support.tidegate_runs import ROOT
 
-PAGE = (ROOT / "docs" / "five-platforms.md").read_text()
+PAGE = (ROOT / "docs" / "contributing" / "example-platforms.md").read_text()
 COMMAND = "$ python -m examples.times\n"
 SHOWN = PAGE.partition(COMMAND)[2].partition("```")[0].splitlines()
 ROWS = [tuple(re.split(r" {2,}", line)) for line in SHOWN]

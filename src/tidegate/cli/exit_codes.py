@@ -13,8 +13,8 @@ EXIT_CODE_MEANINGS = {
     6: "superseded by another rollout of the same unit",
     7: "standard output closed, disk full, or out of memory or file handles",
     8: "timeout of the command or of an external program",
-    9: "incomplete, without an error: `lint` looked at too little, or `simulate` left units out;"
-    " `--allow-incomplete` turns it off",
+    9: "incomplete, without an error: `lint` checked only a part, or `simulate` skipped units;"
+    " `--allow-incomplete` turns this off",
     10: "`plan --exit-code` found changes, or `diff --exit-code` another order",
     130: "interrupted: Ctrl-C, or the terminal was closed",
 }

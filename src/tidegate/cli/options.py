@@ -537,7 +537,7 @@ ALLOW_INCOMPLETE = (
     click.option(
         "--allow-incomplete",
         is_flag=True,
-        help="Exit as if everything had been looked at, although parts of PATH are unknown.",
+        help="Do not fail only because parts of PATH are unknown.",
     ),
 )
 HEALTH = (

@@ -297,12 +297,13 @@ class _Decoder(msgspec.Struct):
 
     def _report_type(self, kinds: Sequence[inspect.Type], value: Json, path: FieldPath) -> None:
         expected = " or ".join(dict.fromkeys(_describe(kind).noun for kind in kinds))
-        actual = (
+        nouns = (
             description.noun
             for description in _DESCRIPTIONS.values()
             if type(value) in description.python
         )
-        problem = f"{self._name(path)} must be {expected}, not {next(actual, 'nothing')}"
+        actual = "a decimal number" if isinstance(value, float) else next(nouns, "nothing")
+        problem = f"{self._name(path)} must be {expected}, not {actual}"
         hint = _describe(kinds[0]).hint
         self.problems.append((path, FileError("file.type", problem, hint=hint)))
 

@@ -39,8 +39,8 @@ def soften_left_out_fields(
         yield structs.replace(
             finding,
             severity=Severity.NOTE,
-            reason=f"{counts[field]} units that nothing deploys leave it out, so something seems"
-            " to add it",
+            reason=f"{counts[field]} units that no other unit deploys omit the field; another tool"
+            " probably adds it",
             cause=f"{REQUIRED_CODE} {field}",
         )
 

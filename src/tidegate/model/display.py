@@ -12,6 +12,7 @@ from tidegate.model.times import HOUR, MINUTE, SECOND, Ms
 TENTHS_LIMIT = Ms(10 * SECOND)
 """Below this limit a running duration is shown with tenths of a second."""
 WAIT_PREFIXES = ("Waiting for rollout to finish: ", "Waiting for ")
+_UNREADY_PODS = lazy_regex(r"(?P<count>\d+) pods to be ready")
 _CREATE_ERROR = lazy_regex(r'Error creating: (?:pods "[^"]*" is forbidden: )?')
 _WEBHOOK_DENIAL = lazy_regex(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)')
 
@@ -56,12 +57,16 @@ def shorten_cause(cause: str) -> str:
 
 
 def shorten_wait_message(message: str) -> str:
-    """Return the message of a wait without its prefix."""
+    """Return the message of a wait without its prefix: `2 pods are not ready`."""
     for prefix in WAIT_PREFIXES:
         if message.startswith(prefix):
             message = message.removeprefix(prefix)
             break
-    return message.removesuffix("...")
+    message = message.removesuffix("...")
+    if unready := _UNREADY_PODS.fullmatch(message):
+        count = int(unready["count"])
+        return f"{count_noun(count, 'pod')} {'is' if count == 1 else 'are'} not ready"
+    return message
 
 
 def join_limited(names: Collection[object], limit: int = 3) -> str:

@@ -21,7 +21,7 @@ def coverage_lines(coverage: Coverage) -> Iterator[str]:
         return
     yield (
         f"checked {count_noun(coverage.object_count, 'object')} in {coverage.rendered_count:,} of"
-        f" {count_noun(coverage.unit_count, 'unit')}; the other objects are not known"
+        f" {count_noun(coverage.unit_count, 'unit')}; the other objects are unknown"
     )
     for gap in coverage.gaps[:MAX_GAPS]:
         yield f"  {_gap_text(gap)}"

@@ -179,7 +179,7 @@ def _wait_lines(run: EngineRun) -> Iterator[str]:
             for wait in [*step.waits.values()][:MAX_NAMED]:
                 since = format_time(Ms(wait.since - progress.start))
                 yield (
-                    f"  {progress.step_title(step)} is waiting for {wait.ref} since {since}:"
+                    f"  {progress.step_title(step)} has been waiting for {wait.ref} since {since}:"
                     f" {wait.message}"
                 )
             if len(step.waits) > MAX_NAMED:
@@ -222,7 +222,7 @@ def _double_sync_lines(run: EngineRun) -> Iterator[str]:
         result = "passed" if double_sync.passed else "failed"
         yield (
             f"  {double_sync.unit} is synced again at {format_time(double_sync.at)}: its first"
-            " sync started in the second of its step;"
+            " sync started in the same second as its step;"
             f" {join_limited(double_sync.hooks, MAX_NAMED)} ran again,"
             f" {result} at {format_time(double_sync.finished_at or double_sync.at)}"
         )
@@ -230,7 +230,7 @@ def _double_sync_lines(run: EngineRun) -> Iterator[str]:
         double_sync.unit for double_sync in double_syncs if double_sync.finished_at is None
     ]:
         names = join_limited(unchanged, MAX_NAMED)
-        reason = "the first sync started in the second of its step"
+        reason = "the first sync started in the same second as its step"
         yield f"  synced twice without changes ({reason}): {names}"
 
 
@@ -250,10 +250,9 @@ def _revision_sync_lines(run: EngineRun) -> Iterator[str]:
         revision_sync_from_start(item, run.events[0].at) for item in run.revision_syncs
     ):
         step = f" (step {revision_sync.step})" if revision_sync.step else ""
-        summary = (
-            f"{revision_sync.unit}{step} detects at {format_time(revision_sync.detected_at)} the"
-            f" commit of {format_time(revision_sync.committed_at)}"
-        )
+        committed = format_time(revision_sync.committed_at)
+        detected = format_time(revision_sync.detected_at)
+        summary = f"{revision_sync.unit}{step} detects the commit of {committed} at {detected}"
         if revision_sync.started_at is None:
             yield f"  {summary} and is not synced: {revision_sync.not_synced_reason}"
             continue

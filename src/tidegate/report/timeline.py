@@ -73,7 +73,7 @@ def _subject(entry: TimelineEntry) -> str:
 
 def _changes(entry: TimelineEntry, status_by_ref: dict[Ref, dict[str, str]]) -> Iterator[str]:
     if entry.change == "refused":
-        yield f"refused: {sanitize(entry.reason)}"
+        yield f"rejected: {sanitize(entry.reason)}"
     elif entry.change == "deleted":
         status_by_ref.pop(entry.ref, None)
         yield "gone"

@@ -129,11 +129,9 @@ def _summary(verification: OrderVerification) -> str:
     }[verification.verdict]
     parts = [count_noun(len(verification.pairs), "pair")]
     if verification.is_recorded:
-        parts.append(f"by the record {_state_counts(pair.recorded for pair in verification.pairs)}")
+        parts.append(f"run record: {_state_counts(pair.recorded for pair in verification.pairs)}")
     if any(pair.observed is not None for pair in verification.pairs):
-        parts.append(
-            f"by the cluster {_state_counts(pair.observed for pair in verification.pairs)}"
-        )
+        parts.append(f"cluster: {_state_counts(pair.observed for pair in verification.pairs)}")
     return f"{result}: {'; '.join(parts)}"
 
 

@@ -138,7 +138,7 @@ def _start_problems(start: str) -> Iterator[FileProblem]:
     try:
         _ = parse_timestamp(start) if start else None
     except ValueError:
-        problem = f"`{sanitize(start)}` is no moment"
+        problem = f"`{sanitize(start)}` is not a timestamp"
         hint = "write it like `2026-11-17T22:00:00Z`"
         yield ("start",), FileError("file.value", problem, hint=hint)
 

@@ -117,7 +117,7 @@ class Sandbox:
                 outcome = cluster.preload(to_create_write(body))
                 if messages.is_error(outcome):
                     name = get_metadata(body).get("name")
-                    problem = f"{body.get('kind')} `{name}` cannot be given: {outcome.message}"
+                    problem = f"{body.get('kind')} `{name}` cannot be created: {outcome.message}"
                     raise ScenarioError("scenario.given", problem)
 
     def now(self) -> Ms:

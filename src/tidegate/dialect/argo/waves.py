@@ -8,6 +8,8 @@ Like `Wave` in `gitops-engine/pkg/sync/syncwaves/waves.go` of Argo CD 3.6.
 
 from __future__ import annotations
 
+import msgspec
+
 from tidegate.dialect.argo.options import string_annotations
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Location, sanitize
@@ -49,17 +51,21 @@ def _parse_wave(text: str) -> int | None:
 
 
 def _wave_error(name: str, value: object, document_location: Location) -> DialectError:
-    shown = sanitize(value) if isinstance(value, str) else str(value)
     location = Location(
         document_location.name, document_location.line, field=f'metadata.annotations["{name}"]'
     )
     if isinstance(value, int) and not isinstance(value, bool):
-        problem = f"`{name}` is the number {shown}; annotation values must be strings"
+        problem = f"`{name}` is the number {value}; annotation values must be strings"
         return DialectError(
-            "dialect.wave", problem, location=location, hint=f'write the value as `"{shown}"`'
+            "dialect.wave", problem, location=location, hint=f'write the value as `"{value}"`'
         )
-    if not isinstance(value, str):
-        shown = type(value).__name__
-    problem = f"`{name}` is `{shown}`, which is not an integer"
+    problem = f"`{name}` is {_describe(value)}, which is not an integer"
     hint = 'write an integer in quotes, such as `"-1"`'
     return DialectError("dialect.wave", problem, location=location, hint=hint)
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return f"`{sanitize(text)}`"

@@ -38,7 +38,7 @@ def judge_pod(body: JsonObject, now: Ms) -> Verdict:
         case "":
             return in_progress("PodNotObserved", "Pod phase not available")
         case _:
-            raise fields.UnreadableError("status.phase is no phase of a pod")
+            raise fields.UnreadableError("status.phase is not a pod phase")
 
 
 def scheduling_deadline(body: JsonObject) -> Ms | None:

@@ -41,7 +41,7 @@ class OrderEvidence(msgspec.Struct, frozen=True, gc=False):
     step: str
     unit: UnitId
     object: ClusterRef
-    event: str = "made"
+    event: str = "created"
     created_by: str = ""
 
 

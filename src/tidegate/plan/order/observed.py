@@ -182,10 +182,10 @@ class ObservedOrder:
                 yield run_object, observed
 
     def _evidence(
-        self, step: RunStep, run_object: RunObject, at: Ms, event: str = "made"
+        self, step: RunStep, run_object: RunObject, at: Ms, event: str = "created"
     ) -> OrderEvidence:
         object_ref = ClusterRef(step.cluster, run_object.ref)
-        creator = self._inputs.observed_objects[object_ref].created_by if event == "made" else ""
+        creator = self._inputs.observed_objects[object_ref].created_by if event == "created" else ""
         return OrderEvidence(at, step.id, step.unit, object_ref, event, creator)
 
 

@@ -160,7 +160,7 @@ class RolloutLog:
                 self._skipped.append(step)
             case EventType.RETRY_SCHEDULED:
                 delay = format_limit(event.until - event.at)
-                yield self._line(event.at, step, f"retries in {delay}: {step.message}")
+                yield self._line(event.at, step, f"retrying in {delay}: {step.message}")
             case EventType.STEP_WAITING if event.until or is_blocked(event):
                 yield self._line(event.at, step, _waiting_message(event))
             case event_type if event_type in NOTE_PREFIXES and not self._is_omitted(event):
@@ -236,7 +236,7 @@ class RolloutLog:
 
 
 NOTE_PREFIXES = {
-    EventType.OBJECT_REFUSED: "refused",
+    EventType.OBJECT_REFUSED: "rejected",
     EventType.OBJECT_ADOPTED: "takes over",
     EventType.OBJECT_DRIFTED: "drifted, not corrected:",
     EventType.GATE_UNPROVEN: "unverified:",

@@ -229,7 +229,7 @@ def _activity(step: StepProgress, now: Ms) -> str:
         case StepState.GATING:
             return f"applied {count_noun(step.size, 'object')}, checking the gate soon"
         case _ if step.retry_at is not None:
-            return f"retries in {format_running(step.retry_at - now)}: {step.message}"
+            return f"retrying in {format_running(step.retry_at - now)}: {step.message}"
         case _:
             return step.message
 

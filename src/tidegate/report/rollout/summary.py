@@ -43,7 +43,7 @@ def headline(progress: RolloutProgress) -> str:
         total = count_noun(len(steps), "step")
         return f"stopped after {elapsed}{reason}: {passed:,} of {total} passed"
     if progress.outcome == INVALID:
-        return "refused before the first write"
+        return "rejected before the first write"
     if progress.outcome != PASSED:
         return f"{progress.outcome} after {elapsed}"
     if has_changed(progress):

@@ -35,7 +35,7 @@ def build_profile_document(
         for by_selector in measurements.durations.values()
         for samples in by_selector.values()
     )
-    claim = f"what is here takes as long as it did there: {count} measurements"
+    claim = f"durations are as measured: {count} measurements"
     document: dict[str, Json] = {
         "name": name,
         "durations": durations,
@@ -116,10 +116,8 @@ def summarize(measurements: Measurements) -> Iterable[str]:
         if durations:
             low, high = format_duration(durations[0]), format_duration(durations[-1])
             middle = format_duration(_percentile(durations, MEDIAN_PERCENTILE))
-            yield (
-                f"{name}: {len(durations)} measured, {low} to {high}, half of them at most {middle}"
-            )
+            yield (f"{name}: {len(durations)} measured, {low} to {high}, median {middle}")
         else:
-            yield f"{name}: nothing was measured, and the shipped profile counts"
+            yield f"{name}: no measurements; the default profile applies"
     for reason, count in sorted(measurements.skipped.items()):
         yield f"skipped: {reason} ({count})"

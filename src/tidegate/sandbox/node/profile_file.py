@@ -230,7 +230,7 @@ def _problems(file: _ProfileFile, rows: tuple[KindRow, ...]) -> Iterator[FilePro
         if stage_names and not any(
             fnmatchcase(stage_name, stage.when.stage) for stage_name in stage_names
         ):
-            problem = f"there is no stage `{sanitize(stage.when.stage)}`"
+            problem = f"unknown stage `{sanitize(stage.when.stage)}`"
             hint = suggest_one_of(stage.when.stage, stage_names)
             yield ("stages", index, "when", "stage"), FileError("file.value", problem, hint=hint)
         yield from _range_problems(("stages", index, "after"), stage.after)
@@ -243,7 +243,7 @@ def _problems(file: _ProfileFile, rows: tuple[KindRow, ...]) -> Iterator[FilePro
             try:
                 re.compile(pattern)
             except re.error:
-                problem = f"`{key}` has a pattern that is no regular expression"
+                problem = f"`{key}` has a pattern that is not a regular expression"
                 hint = "escape brackets with `\\`"
                 yield (key,), FileError("file.value", problem, hint=hint)
 

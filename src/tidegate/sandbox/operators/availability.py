@@ -82,7 +82,10 @@ def unserved_reason(catalog: KindCatalog, reader: ObjectReader, kind: Kind) -> s
     ]
     if idle:
         return f"the operator of {kind.name} does not run: {idle[0]} is not available"
-    return f"no operator for {kind.name}: no workload here is known to run one for {kind.group}"
+    return (
+        f"no operator for {kind.name}: no workload in the cluster is a known operator of"
+        f" {kind.group}"
+    )
 
 
 def find_needed(

@@ -113,7 +113,7 @@ def _failure_exit(
     delay = failure.after
     if delay is None:
         delay = Ms(SECOND) if context.is_long_running else _run_duration(context)
-    return ContainerExit(Ms(started_at + delay), failure.code, "said by the scenario")
+    return ContainerExit(Ms(started_at + delay), failure.code, "set by the scenario")
 
 
 def _server_exit(
