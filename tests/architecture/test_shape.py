@@ -6,9 +6,9 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "tidegate"
@@ -38,23 +38,40 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def functions_of(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+class Definitions(NamedTuple):
+    """The names that a module defines, and the length of its functions."""
+
+    has_docstring: bool
+    functions: list[tuple[str, int]]
+    classes: list[str]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_module_has_a_docstring(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))
+@cache
+def definitions() -> dict[str, Definitions]:
+    """Return the definitions of all modules, each of which is parsed once."""
+    result: dict[str, Definitions] = {}
+    for path in MODULES:
+        tree = ast.parse(path.read_text())
+        module = Definitions(bool(ast.get_docstring(tree)), [], [])
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                module.functions.append((node.name, (node.end_lineno or 0) - node.lineno))
+            elif isinstance(node, ast.ClassDef):
+                module.classes.append(node.name)
+        result[name_of(path)] = module
+    return result
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_function_is_short(path: Path) -> None:
+def test_modules_have_docstrings() -> None:
+    assert [name for name, module in definitions().items() if not module.has_docstring] == []
+
+
+def test_functions_are_short() -> None:
     long = [
-        node.name
-        for node in functions_of(ast.parse(path.read_text()))
-        if (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
+        (name, function)
+        for name, module in definitions().items()
+        for function, lines in module.functions
+        if lines >= MAX_FUNCTION_LINES
     ]
 
     assert long == []
@@ -62,10 +79,10 @@ def test_a_function_is_short(path: Path) -> None:
 
 def test_class_names_are_unique_in_a_package() -> None:
     names = Counter(
-        (path.relative_to(SOURCE).parts[0], node.name)
-        for path in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        (Path(path).relative_to("src/tidegate").parts[0], name)
+        for path, module in definitions().items()
+        for name in module.classes
+        if path.startswith("src/tidegate/") and not name.startswith("_")
     )
 
     assert [name for name, count in names.items() if count > 1] == []
@@ -92,16 +109,16 @@ def test_a_package_has_at_most_one_module_of_types() -> None:
     assert [package for package, count in packages.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_module_function_or_class_has_a_vague_name(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    names = {node.name for node in functions_of(tree)}
-    names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    names |= {path.stem for _ in [0] if path.stem in FORBIDDEN_MODULE_NAMES}
+def vague_names(path: str, module: Definitions) -> set[str]:
+    names = {*module.classes, *(name for name, _ in module.functions)}
+    stem = {Path(path).stem} & FORBIDDEN_MODULE_NAMES
+    return stem | {name for name in names - ALLOWED if BANNED_WORDS.search(name)}
 
-    hiding = {name for name in names - ALLOWED if BANNED_WORDS.search(name)}
 
-    assert hiding | (names & FORBIDDEN_MODULE_NAMES) == set()
+def test_no_module_function_or_class_has_a_vague_name() -> None:
+    names = {path: vague_names(path, module) for path, module in definitions().items()}
+
+    assert {path: vague for path, vague in names.items() if vague} == {}
 
 
 def test_only_real_clusters_and_servers_read_the_time() -> None:
