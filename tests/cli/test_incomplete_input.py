@@ -141,8 +141,8 @@ def test_a_base_that_could_not_be_fetched_is_no_success(
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-@pytest.mark.parametrize("verb", ["units", "waves", "graph", "lint"])
-def test_read_only_commands_have_the_same_exit_code_as_lint(
+@pytest.mark.parametrize("verb", ["units", "waves", "graph"])
+def test_read_only_commands_have_the_same_exit_code_as_plan(
     verb: str, output: str, tmp_path: Path
 ) -> None:
     far = "https://git.example.invalid/base//web?ref=v1"
@@ -155,6 +155,16 @@ def test_read_only_commands_have_the_same_exit_code_as_lint(
 
         assert ran.code == 3, (verb, unit)
         assert "units.incomplete" in ran.stdout + ran.stderr
+
+
+def test_lint_counts_missing_inputs_and_reports_none_of_them(tmp_path: Path) -> None:
+    far = "https://git.example.invalid/base//web?ref=v1"
+    unit = write_unit(tmp_path / "overlay", kustomization=f"resources: ['{far}']\n")
+
+    ran = run(tmp_path, "lint", str(unit), "--offline", "-o", "json")
+
+    report = json.loads(ran.stdout)
+    assert (ran.code, report["findings"], report["coverage"]["incomplete"]) == (9, [], True)
 
 
 @pytest.mark.parametrize("verb", OFFLINE[:4], ids=lambda verb: verb[0])

@@ -14,6 +14,7 @@ from tidegate.dialect.argo.appset.reader import read_application_set
 from tidegate.dialect.declared import Declarations
 from tidegate.dialect.depends_on import with_annotated_dependencies
 from tidegate.dialect.flux.artifact_generator import read_artifact_generator
+from tidegate.dialect.flux.instance import read_flux_instance
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.dialect.flux.release import read_helm_release
 from tidegate.dialect.flux.sources import read_flux_source
@@ -49,6 +50,8 @@ READERS: dict[tuple[str, str], Reader] = {
         )
     },
 }
+FLUX_INSTANCE = ("fluxcd.controlplane.io", "FluxInstance")
+"""A kind whose operator creates a unit; its objects are deployed like those of any operator."""
 
 
 def is_dialect_kind(kind: Kind) -> bool:
@@ -61,7 +64,8 @@ def is_dialect_kind(kind: Kind) -> bool:
 
 def _read_document(document: Document, namespace: str) -> Declarations:
     kind = object_kind(document.body)
-    reader = READERS.get((kind.group, kind.name))
+    name = (kind.group, kind.name)
+    reader = read_flux_instance if name == FLUX_INSTANCE else READERS.get(name)
     if reader is None or not get_text(document.body, "metadata", "name"):
         return NO_DECLARATIONS
     default_namespace = namespace or (

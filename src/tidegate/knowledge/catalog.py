@@ -31,6 +31,7 @@ CHART_OPERATORS = {
     "istiod": "istio",
     "kube-prometheus-stack": "prometheus-operator",
     "prometheus-operator-crds": "prometheus-operator",
+    "rook": "rook-ceph",
     "strimzi-kafka-operator": "strimzi",
     "victoria-metrics-k8s-stack": "victoria-metrics-operator",
 }

@@ -162,6 +162,8 @@ class LintContext:
     """Names of all files."""
     helmfile_charts: frozenset[str] = frozenset()
     """Names of the releases and charts that helmfile installs, before Argo CD or Flux runs."""
+    applying_scripts: Mapping[str, str] = field(default_factory=dict)
+    """By the name of a manifest file, the script or the page that applies it with kubectl."""
     git_ignored_files: frozenset[str] = frozenset()
     """Files that overlays name and that exist, but that Git ignores."""
     complete_units: frozenset[UnitId] = frozenset()

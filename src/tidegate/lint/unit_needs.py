@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tidegate.lint.context import LintContext, LintObject
+from tidegate.lint.crd_providers import possible_crd_providers
 from tidegate.lint.dependencies import DependencyIndex, dependency_index
 from tidegate.lint.rule import FieldRef
 from tidegate.lint.unit_positions import UnitPair, UnitPositions, unit_positions
@@ -208,13 +209,7 @@ class _ObjectNeeds:
         kind = obj.ref.kind
         key = (obj.unit.destination.cluster, kind.group, kind.name)
         if key not in self._providers_by_kind:
-            self._providers_by_kind[key] = [
-                unit
-                for unit, names in sorted(self.context.unknown_sources.items())
-                if unit in self.context.units
-                and self.context.units[unit].destination.cluster == key[0]
-                and any(self.context.catalog.is_operator_chart(name, kind) for name in names)
-            ]
+            self._providers_by_kind[key] = possible_crd_providers(self.context, key[0], kind)
         return self._providers_by_kind[key]
 
 

@@ -97,6 +97,7 @@ def build_context(
         value_files=files.values,
         octals=files.octals,
         helmfile_charts=files.helmfile_charts,
+        applying_scripts=files.applying_scripts,
         documents={
             rendered.manifests.unit.id: rendered.rendered.documents for rendered in unit_manifests
         },
@@ -189,11 +190,14 @@ def _unknown_sources(
 
 
 def _source_names(unit: Unit) -> Iterator[str]:
-    """Yield the charts of a unit, or the names of its repositories and artifacts."""
-    for source in (unit_source.source for unit_source in unit.sources):
-        if isinstance(source, ChartSource | GitSource | OciSource):
+    """Yield the charts of a unit, or the names of its repositories, directories and artifacts."""
+    for source, path in ((item.source, item.path) for item in unit.sources):
+        if isinstance(source, ChartSource | OciSource):
             address = source.chart if isinstance(source, ChartSource) else source.url
-            yield address.rstrip("/").rpartition("/")[2].removesuffix(".git")
+            yield address.rstrip("/").rpartition("/")[2]
+        elif isinstance(source, GitSource):
+            owner_and_name = source.url.rstrip("/").removesuffix(".git").split("/")[-2:]
+            yield from (*owner_and_name, *path.split("/"))
 
 
 def _names_in(source: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -20,6 +20,8 @@ SOPS_RULES = ".sops.yaml"
 MAX_FILE_SIZE = 1_000_000
 TEXT_SUFFIXES = (".yaml", ".yml", ".json")
 HELMFILE_SUFFIXES = (".yaml", ".yml", ".gotmpl")
+SCRIPT_SUFFIXES = (".sh", ".md", ".just", ".mk", ".yaml", ".yml")
+SCRIPT_NAMES = ("Makefile", "justfile", "Justfile", "Taskfile")
 _SOPS_METADATA = lazy_regex(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
 _OCTAL_PHASE = lazy_regex(
     rb"^[ \t]*(?:-[ \t]+)?[\"']?([\w./-]*(?:[pP]hase|[wW]ave|[bB]and))[\"']?[ \t]*:[ \t]*(0[0-7]+)"
@@ -30,6 +32,7 @@ _API_VERSION = lazy_regex(rb"^apiVersion:", re.MULTILINE)
 _HELMFILE_RELEASES = lazy_regex(
     rb"^releases:[ \t]*\r?\n((?:[ \t-].*\n|\r?\n|#.*\n)*)", re.MULTILINE
 )
+_APPLIED_FILE = lazy_regex(rb"([\w.-]+\.ya?ml)\b")
 _RELEASE_NAME = lazy_regex(
     rb"""^ {0,4}(?:-[ ]+| {2,4})(name|chart):[ \t]*["']?([\w./:@-]+)""", re.MULTILINE
 )
@@ -56,6 +59,9 @@ class RepositoryFiles(msgspec.Struct, frozen=True, kw_only=True):
     helmfile_charts: frozenset[str]
     """Names of the releases and charts that helmfile installs, before Argo CD or Flux runs."""
 
+    applying_scripts: Mapping[str, str]
+    """By the name of a manifest file, the script or the page that applies it with kubectl."""
+
     bands: Bands
 
 
@@ -72,6 +78,7 @@ def read_repository_files(scan: RepositoryScan) -> RepositoryFiles:
         values=tuple(_read_files(scan, _files_named(scan, "values.yaml"))),
         octals=texts.octals,
         helmfile_charts=texts.helmfile_charts,
+        applying_scripts=_find_applying_scripts(scan),
         bands=load_config(scan.root).lint.bands if scan.files else LintContext().bands,
     )
 
@@ -122,6 +129,19 @@ def _find_helmfile_charts(content: bytes) -> set[str]:
     if releases is None or _API_VERSION.search(content):
         return set()
     return {match[2].decode().rpartition("/")[2] for match in _RELEASE_NAME.finditer(releases[1])}
+
+
+def _find_applying_scripts(scan: RepositoryScan) -> dict[str, str]:
+    scripts: dict[str, str] = {}
+    for name in scan.files:
+        if not name.endswith(SCRIPT_SUFFIXES) and posixpath.basename(name) not in SCRIPT_NAMES:
+            continue
+        content = _searched_text(scan, name)
+        if b"kubectl" not in content or b"apply" not in content or _API_VERSION.search(content):
+            continue
+        for match in _APPLIED_FILE.finditer(content):
+            scripts.setdefault(match[1].decode(), name)
+    return scripts
 
 
 def _find_octals(name: str, content: bytes) -> Iterator[OctalNumber]:

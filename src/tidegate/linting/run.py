@@ -56,16 +56,19 @@ from tidegate.workspace.request import LoadRequest
 from tidegate.workspace.workspace import Workspace, file_and_line, open_workspace
 
 CYCLE_RULE = "ORD002"
-ROLLOUT_CODES = frozenset({"appset.unmatched", "units.shared", "units.unpruned"})
+ROLLOUT_CODES = frozenset(
+    {"appset.unmatched", "flux.uncheckable", "units.shared", "units.unpruned"}
+)
 """Codes about a rollout, about an ApplicationSet instead of each of its Applications, or of ORD030.
 """
 UNKNOWN_KIND_RULE = "ORD062"
 MISSING_SOURCE_CODE = "source.object"
+UNSUPPORTED_CODE = "flux.unsupported"
 UNAVAILABLE_CODES = frozenset(
     {
         *UNAVAILABLE_SOURCE_CODES,
         *UNKNOWN_APPLICATIONS_CODES,
-        *("render.plugin", "render.sops.key"),
+        *("render.plugin", "render.sops.key", "render.sops.offline"),
         *("units.unknown-variables", "units.unread"),
     }
     - {MISSING_SOURCE_CODE}
@@ -383,8 +386,11 @@ def _build_report(
 def _soften_uncertain(finding: Finding) -> Finding:
     """Return a finding that depends on what was not read as a warning.
 
-    Another repository may declare a source, or the cluster may have it.
+    Another repository may declare a source, or the cluster may have it. A field that only Tidegate
+    does not support is no problem of the repository.
     """
+    if finding.code == UNSUPPORTED_CODE:
+        return structs.replace(finding, severity=Severity.NOTE)
     if finding.is_uncertain:
         return structs.replace(finding, severity=Severity.WARNING)
     if finding.code != MISSING_SOURCE_CODE:

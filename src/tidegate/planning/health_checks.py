@@ -264,10 +264,10 @@ def _never_true_finding(location: Location | None, why: str) -> Finding:
 def _always_true_finding(location: Location | None) -> Finding:
     return Finding(
         code="flux.always-true",
-        severity=Severity.WARNING,
+        severity=Severity.NOTE,
         message=f"{_field_name(location)} is true for an object without conditions",
         location=location,
-        reason="`all` is true for an empty list, so the gate opens before a controller reports",
+        reason="`all` is true for an empty list, which some controllers write first",
         fix="require the condition with `exists`",
     )
 

@@ -276,7 +276,7 @@ def _text_problems(value: str, format_: str) -> Iterator[_DecodeProblem]:
         )
         yield _DecodeProblem(message, is_final=True)
     elif format_ == "byte":
-        text = value.rstrip("=")
+        text = value.rstrip("=\r\n")
         wrong = _find_non_base64(text)
         if wrong or len(value.replace("\n", "").replace("\r", "")) % 4:
             offset = wrong.start() if wrong else len(value) - len(value) % 4

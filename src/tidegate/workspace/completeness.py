@@ -27,8 +27,8 @@ UNAVAILABLE_UNIT_CODES = frozenset({"units.unavailable", "appset.unavailable"})
 def workspace_findings(workspace: Workspace, *, has_coverage: bool = False) -> tuple[Finding, ...]:
     """Return the findings of a workspace, with that about incomplete inputs where it is an error.
 
-    For commands that show units and prove nothing. `has_coverage`: the command also reports what
-    it rests on, so a missing part of a unit is an error only if no object is known.
+    For commands that show units and prove nothing. `has_coverage`: the command reports missing
+    parts as its coverage, so only values that a given key does not decrypt are an error.
     """
     incomplete = incomplete_finding(
         workspace.members, workspace.findings, has_coverage=has_coverage
@@ -82,8 +82,8 @@ def incomplete_finding(
     if not summary:
         return ()
     is_error = any(error.code in ERROR_CODES for error in counted_errors)
-    is_error |= bool(missing_inputs) and not (has_coverage and has_objects)
-    is_error |= bool(unavailable) and not has_objects
+    if not has_coverage:
+        is_error |= bool(missing_inputs) or (bool(unavailable) and not has_objects)
     assumptions = ["placeholders replace encrypted values"] if counted_errors else []
     assumptions += (
         ["missing parts are assumed to be healthy"] if missing_inputs or unavailable else []

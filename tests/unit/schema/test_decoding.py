@@ -95,6 +95,7 @@ def test_text_that_is_no_base64_is_reported_with_its_position() -> None:
     assert shape is not None
 
     assert find_decode_problem({"data": {"a": "AAAA"}}, shape) == ""
+    assert find_decode_problem({"data": {"a": "AAAA\nAA==\n"}}, shape) == ""
     assert (
         find_decode_problem({"data": {"a": "AA!A"}}, shape) == "illegal base64 data at input byte 2"
     )

@@ -184,13 +184,24 @@ class FieldReader:
             "flux.unsupported", name, f"is not supported: {behavior}", severity=severity, why=why
         )
 
-    def report_ignored(self, names: Iterable[str], why: str, fix: str = "") -> None:
+    def report_ignored(
+        self,
+        names: Iterable[str],
+        why: str,
+        fix: str = "",
+        severity: Severity = Severity.WARNING,
+    ) -> None:
         """Report fields that Flux itself ignores."""
         for name in names:
             if self.value(name) not in EMPTY_VALUES:
-                severity = Severity.WARNING
                 self.report(
-                    "flux.ignored", name, "has no effect", severity=severity, why=why, fix=fix
+                    "flux.ignored",
+                    name,
+                    "has no effect",
+                    severity=severity,
+                    why=why,
+                    fix=fix,
+                    cause=self.location(name).field,
                 )
 
     def check(self, name: str | int, value: Json, expected: type[_Value]) -> _Value | None:
@@ -252,7 +263,7 @@ def open_resource(
             severity=Severity.WARNING,
             why="a cluster with a current Flux does not serve this version",
             fix="use v2 for a HelmRelease and v1 for other kinds, or run `flux migrate`",
-            cause=kind.api_version,
+            cause=REMOVED_IN.get(kind.version, ""),
         )
     resource_namespace = get_text(get_mapping(body, "metadata"), "namespace", default=namespace)
     return FluxResource(kind, name, resource_namespace, location, root.child("spec"))

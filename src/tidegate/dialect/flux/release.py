@@ -25,6 +25,7 @@ from tidegate.dialect.flux.fields import (
 from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
+from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_labels
 from tidegate.model.k8s.objects import Json, Propagation
 from tidegate.model.times import MINUTE, Ms
@@ -123,7 +124,8 @@ def _report_apply_options(spec: FieldReader) -> None:
                 "serverSideApply", UNSUPPORTED["install.serverSideApply"]
             )
     if spec.child("rollback").flag("recreate"):
-        spec.child("rollback").report_ignored(("recreate",), "Helm 4 removed it")
+        why = "helm-controller 1.5 and later use Helm 4, which has no such option"
+        spec.child("rollback").report_ignored(("recreate",), why, severity=Severity.NOTE)
 
 
 def release_name(spec: FieldReader, name: str) -> str:

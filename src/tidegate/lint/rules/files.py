@@ -34,10 +34,12 @@ PLACEHOLDER = lazy_regex(
 )
 PUBLIC_KEY_NAME = lazy_regex(
     r"(?:^|[_.-])(?:region|host|hostname|endpoint|level|log_level|insecure|port|bucket|domain|tz"
-    r"|timezone|enabled|user|username)$",
+    r"|timezone|enabled|user|username|(?:client|tenant|subscription|account|project)[_-]?id)$",
     re.IGNORECASE,
 )
 """Names of keys whose values are no secrets."""
+PUBLIC_VALUE = lazy_regex(r"true|false|\d{1,3}|\d+(?:ms|s|m|h)", re.IGNORECASE)
+"""Switches, small numbers and durations, which are no secrets."""
 PUBLIC_KEYS = frozenset({"url", "type", "name", "project", "server", "username", "enableOCI"})
 """Keys of Argo CD Secrets that are not secret."""
 
@@ -253,7 +255,8 @@ def _plain_keys(obj: LintObject) -> Iterator[tuple[str, str]]:
     for field in ("stringData", "data"):
         for key, value in get_mapping(obj.body, field).items():
             decoded = _decode(value) if field == "data" else str(value or "")
-            if not PLACEHOLDER.match(decoded.strip()) and not PUBLIC_KEY_NAME.search(key):
+            is_public = PUBLIC_KEY_NAME.search(key) or PUBLIC_VALUE.fullmatch(decoded.strip())
+            if not PLACEHOLDER.match(decoded.strip()) and not is_public:
                 yield field, key
 
 

@@ -104,7 +104,7 @@ def _without_wait(
     "ORD017",
     "Health check expression passes too early",
     Severity.WARNING,
-    why="the expression is true before the controller of the object has written a status",
+    why="the expression is true before the controller of the object has written all conditions",
     fix=(
         "check that the field exists, and that `status.observedGeneration == metadata.generation`"
     ),
@@ -116,9 +116,19 @@ def early_expression(context: LintContext) -> Iterator[Diagnostic]:
         for index, check in enumerate(get_mappings(unit_resource.body, "spec", "healthCheckExprs")):
             expression = get_text(check, "current")
             if ".all(" in expression and "size(" not in expression and "exists(" not in expression:
+                # Without `status` the evaluation fails, and Flux waits: `Evaluate` in
+                # cel/status_evaluator.go of fluxcd/pkg/runtime 0.110.3.
+                selects_condition = ".filter(" in expression
                 yield Diagnostic(
                     message=f"`current` of `{unit}` uses `all`, which is true for an empty list",
                     at=FieldRef(unit_resource, ("spec", "healthCheckExprs", index, "current")),
+                    severity=Severity.NOTE if selects_condition else None,
+                    why=(
+                        "the expression is true for a status without this condition, which some"
+                        " controllers write first"
+                    )
+                    if selects_condition
+                    else "",
                     fix="add `size(…) > 0` to the expression, or use `exists`",
                     semantics=("flux",),
                 )

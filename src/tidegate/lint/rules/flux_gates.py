@@ -85,6 +85,7 @@ def _open_gate(
             ),
             f"`{unit}` may be Ready at once, and {consequence}",
         ),
+        why="an object without conditions and without an observed generation counts as ready",
         fix=f"add these lines to Kustomization `{unit.namespace}/{unit.name}`",
         snippet=snippet,
         semantics=("flux",),

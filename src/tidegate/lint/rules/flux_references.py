@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from tidegate.documents import Document
 from tidegate.lint.context import LintContext, LintObject
@@ -100,7 +103,8 @@ def build_data_deadlocks(context: LintContext) -> Iterator[Diagnostic]:
             if entry.get("optional") or not providers:
                 continue
             if all(_is_deployed_after(context, provider, unit) for provider in providers):
-                yield _deadlock(unit, unit_resource, (*path, at), providers[0])
+                diagnostic = _deadlock(unit, unit_resource, (*path, at), providers[0])
+                yield _unless_applied(context, diagnostic, providers)
 
 
 def unit_waits_for(context: LintContext, obj: LintObject, provider: LintObject | None) -> bool:
@@ -152,6 +156,18 @@ def _deadlock(
         ),
         semantics=("flux",),
     )
+
+
+def _unless_applied(
+    context: LintContext, diagnostic: Diagnostic, providers: list[LintObject]
+) -> Diagnostic:
+    """Return a note where a script of the repository applies the file of an object."""
+    for provider in providers:
+        name = posixpath.basename(provider.document.location.name)
+        if script := context.applying_scripts.get(name):
+            why = f"`{script}` seems to apply `{name}` before"
+            return replace(diagnostic, severity=Severity.NOTE, why=why)
+    return diagnostic
 
 
 def _is_same_object(ref: Ref, target: Ref) -> bool:

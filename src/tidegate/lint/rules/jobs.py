@@ -317,4 +317,5 @@ def window_beyond_deadline(context: LintContext) -> Iterator[Diagnostic]:
                             " check"
                         ),
                     ),
+                    cause=f"{window} {limit}",
                 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.lint.context import LintContext, LintObject
+from tidegate.lint.crd_providers import possible_crd_providers
 from tidegate.lint.dependencies import DependencyIndex, dependency_index
 from tidegate.lint.names import object_name, step_name_in_unit
 from tidegate.lint.pods import LONG_RUNNING_KINDS
@@ -183,18 +184,33 @@ def _next_to_release(context: LintContext, objects: list[LintObject]) -> Iterato
     }
     if not child_units:
         return
-    definers: dict[tuple[str, str], UnitId] = {}
-    for child in child_units:
-        for crd in context.by_unit.get(child, ()):
-            if all(crd.manifest.defined_kind):
-                definers.setdefault(crd.manifest.defined_kind, child)
+    definers = _definers(context, child_units)
     for obj in objects:
         kind = (obj.ref.kind.group, obj.ref.kind.name)
         if kind in defined or obj.manifest.child_units or context.is_in_helmfile(obj.ref.kind):
             continue
         source = definers.get(kind) or _by_chart(context, obj, child_units)
-        if source is not None:
+        if source is not None and not _may_be_defined_elsewhere(context, obj, child_units):
             yield _rejected_together(unit.id, obj, child_units[source], source)
+
+
+def _definers(context: LintContext, units: Iterable[UnitId]) -> dict[tuple[str, str], UnitId]:
+    """Return by kind the first of these units that has its CRD."""
+    definers: dict[tuple[str, str], UnitId] = {}
+    for unit in units:
+        for crd in context.by_unit.get(unit, ()):
+            if all(crd.manifest.defined_kind):
+                definers.setdefault(crd.manifest.defined_kind, unit)
+    return definers
+
+
+def _may_be_defined_elsewhere(
+    context: LintContext, obj: LintObject, child_units: Mapping[UnitId, LintObject]
+) -> bool:
+    """Return whether something that was not read may have the CRD, such as a remote base."""
+    cluster = obj.unit.destination.cluster
+    providers = possible_crd_providers(context, cluster, obj.ref.kind)
+    return not child_units.keys() >= {*providers}
 
 
 def _by_chart(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.documents import Document
 from tidegate.lint.context import LintContext
+from tidegate.lint.crd_providers import possible_crd_providers, skipped_charts
 from tidegate.lint.dependencies import dependency_index
 from tidegate.lint.names import object_name
 from tidegate.lint.rule import Diagnostic, FieldRef
 from tidegate.model.finding import Severity
-from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.k8s.objects import FieldPath
 from tidegate.model.plans.graph import EdgeKind, NodeKind
 
 
@@ -20,13 +18,15 @@ def skipped_definitions(context: LintContext) -> Iterator[Diagnostic]:
     skipping = [
         (unit, document, path, chart)
         for unit, document in context.unit_resources.items()
-        for path, chart in _skipped_charts(document)
+        for path, chart in skipped_charts(document)
     ]
     index = dependency_index(context)
     for edge in context.graph.edges if skipping else ():
         obj = index.objects.get(edge.after)
         is_missing = context.graph.nodes[edge.before].kind is NodeKind.EXTERNAL
         if edge.kind is not EdgeKind.DEFINITION or not is_missing or obj is None:
+            continue
+        if possible_crd_providers(context, obj.unit.destination.cluster, obj.ref.kind):
             continue
         for unit, document, path, chart in skipping:
             if context.catalog.is_operator_chart(chart, obj.ref.kind):
@@ -45,24 +45,3 @@ def skipped_definitions(context: LintContext) -> Iterator[Diagnostic]:
                     fix="install the CRDs with the chart, or add a unit that deploys them",
                     cause=str(unit),
                 )
-
-
-def _skipped_charts(document: Document) -> Iterator[tuple[FieldPath, str]]:
-    """Yield the fields that skip CRDs, each with the name of the chart."""
-    spec = get_mapping(document.body, "spec")
-    if get_text(document.body, "kind") == "HelmRelease":
-        if get_text(spec, "install", "crds") == "Skip":
-            chart = get_text(spec, "chart", "spec", "chart") or get_text(spec, "chartRef", "name")
-            yield ("spec", "install", "crds"), chart.rpartition("/")[2]
-        return
-    sources = [
-        (("spec", "source"), get_mapping(spec, "source")),
-        *(
-            (("spec", "sources", at), source)
-            for at, source in enumerate(get_mappings(spec, "sources"))
-        ),
-    ]
-    for path, source in sources:
-        if get_value(source, "helm", "skipCrds") is True:
-            chart = get_text(source, "chart") or get_text(source, "path").rpartition("/")[2]
-            yield (*path, "helm", "skipCrds"), chart

@@ -54,6 +54,7 @@ from tidegate.workspace.discovery.appsets import (
     known_clusters,
     list_nothing,
 )
+from tidegate.workspace.discovery.bootstrap import without_bootstrap_dependencies
 from tidegate.workspace.discovery.controller_settings import (
     find_health_rules,
     find_settings,
@@ -467,7 +468,7 @@ async def _find_unit_trees(
         remaining_ids = {id(tree) for tree in unit_trees} - grouped
         nodes = [node for tree, node in trees if id(tree) in remaining_ids]
         nodes = await with_sources_of_trees([*nodes, *parents], builder)
-        unit_trees = [build_unit_tree(node, scan) for node in nodes]
+        unit_trees = [without_bootstrap_dependencies(build_unit_tree(node, scan)) for node in nodes]
     return without_deployed_objects(unit_trees), (
         *aliases.findings,
         *cycles,

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import structs
 
 from tidegate.dialect.argo.appset.reader import relocate_to_template
+from tidegate.dialect.flux.version import FluxVersion, find_flux_version, soften_for_version
 from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.documents import Document
 from tidegate.errors import Location, SourceError, TidegateError, sanitize
@@ -58,28 +59,44 @@ def _tree_findings(unit_trees: Collection[UnitTree], scan: RepositoryScan) -> It
     yield from _overwritten_units(unit_trees, scan)
     yield from _repeated_roots(unit_trees)
     for unit_tree in unit_trees:
-        yield from unit_tree.findings
-        unit_findings = [*_root_findings(unit_tree, scan)]
-        members = [member for member in unit_tree.members if not member.is_raw]
-        for member in members:
-            unit_findings += member.declared.findings
-            unit_findings += _document_findings(member, scan)
-        yield from unit_findings
-        faulty_keys = {
-            key
-            for finding in unit_findings
-            if finding.severity is Severity.ERROR
-            for key in _finding_keys(finding)
-        }
-        for member in members:
-            if faulty_keys.isdisjoint(_unit_keys(member.unit)):
-                yield from render_failure_findings(member)
-            yield from _uncertainty_findings(member)
-            yield from _unknown_dependency_findings(member.unit, known_units)
-            yield from _self_managed_findings(member)
+        yield from soften_for_version(
+            _findings_of(unit_tree, known_units, scan), _flux_version(unit_tree)
+        )
     all_members = [member for unit_tree in unit_trees for member in unit_tree.members]
     yield from _assumed_source_findings(all_members)
     yield from _unknown_variable_findings(all_members)
+
+
+def _flux_version(unit_tree: UnitTree) -> FluxVersion | None:
+    """Return the version of Flux that the units of a tree deploy."""
+    return find_flux_version(
+        (document for member in unit_tree.members for document in member.documents),
+        (source for member in unit_tree.members for source in member.declared.sources),
+    )
+
+
+def _findings_of(
+    unit_tree: UnitTree, known_units: KnownUnits, scan: RepositoryScan
+) -> Iterator[Finding]:
+    yield from unit_tree.findings
+    unit_findings = [*_root_findings(unit_tree, scan)]
+    members = [member for member in unit_tree.members if not member.is_raw]
+    for member in members:
+        unit_findings += member.declared.findings
+        unit_findings += _document_findings(member, scan)
+    yield from unit_findings
+    faulty_keys = {
+        key
+        for finding in unit_findings
+        if finding.severity is Severity.ERROR
+        for key in _finding_keys(finding)
+    }
+    for member in members:
+        if faulty_keys.isdisjoint(_unit_keys(member.unit)):
+            yield from render_failure_findings(member)
+        yield from _uncertainty_findings(member)
+        yield from _unknown_dependency_findings(member.unit, known_units)
+        yield from _self_managed_findings(member)
 
 
 def _document_findings(member: RenderedUnit, scan: RepositoryScan) -> Iterator[Finding]:

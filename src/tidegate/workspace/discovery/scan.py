@@ -48,9 +48,12 @@ BOOTSTRAP_KINDS = ("GitRepository", "OCIRepository")
 DATA_OBJECT_KINDS = ("ConfigMap", "Secret")
 DataKey: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name; the namespace is empty if none is set."""
-_UNIT_API_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/")
+_UNIT_API_GROUPS = (
+    *(b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/"),
+    b"fluxcd.controlplane.io/",
+)
 _UNIT_API_VERSION = lazy_regex(
-    rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
+    rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|(?:[a-z]+\.(?:toolkit|extensions)\.fluxcd|fluxcd\.controlplane)\.io)/""",
     re.MULTILINE,
 )
 _TEMPLATE_SYNTAX = lazy_regex(r"\$\{|\{\{|\{%|<%")

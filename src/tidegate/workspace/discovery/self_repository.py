@@ -87,7 +87,11 @@ async def find_repository_aliases(
     best = _best_match(
         unresolved, [start for start in dict.fromkeys(starts) if start in folders], folders, foreign
     )
-    nested = _nested_repositories(unresolved, scan, folders, foreign)
+    nested = (
+        []
+        if scan.is_bootstrap_repository
+        else _nested_repositories(unresolved, scan, folders, foreign)
+    )
     if len(nested) > (best[0] if best else 0):
         candidates = tuple(sorted(set(nested)))
         if len(candidates) > 1 or not all(

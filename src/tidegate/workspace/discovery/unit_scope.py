@@ -33,6 +33,7 @@ from tidegate.workspace.discovery.scan import (
     RepositoryScan,
     find_data_objects,
     is_bootstrap_source,
+    parent_directories,
 )
 from tidegate.workspace.rendering.sources import Data, decode_data
 
@@ -144,8 +145,29 @@ class _VisibleSources(msgspec.Struct, frozen=True):
         if (known := self.ancestors.get(source_ref)) is not None:
             return known
         match = self.scan.sources.find(source_ref, self.file)
+        if match and not self._is_of_other_cluster(source_ref, match[0][1]):
+            return match[1]
+        return self._find_generated(source_ref) or self._bootstrap(source_ref)
+
+    def _is_of_other_cluster(self, source_ref: SourceObject, file: str) -> bool:
+        """Return whether a file declares the bootstrap source of a cluster without this file.
+
+        Each cluster has a source of this name. The Kustomization beside it deploys its cluster.
+        """
+        if not is_bootstrap_source(source_ref):
+            return False
+        paths = [
+            source.path
+            for unit in self.scan.declared[file].units
+            for source in unit.sources
+            if source.source == source_ref and f"{file}/".startswith(f"{source.path}/")
+        ]
         return (
-            match[1] if match else self._find_generated(source_ref) or self._bootstrap(source_ref)
+            bool(paths)
+            and self.file != file
+            and "." not in paths
+            and not any(self.file.startswith(f"{path}/") for path in paths)
+            and any(posixpath.dirname(path) in parent_directories(self.file) for path in paths)
         )
 
     def _bootstrap(self, source_ref: SourceObject) -> DeclaredSource | None:

@@ -411,6 +411,8 @@ def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
         )
     unit = node.member.unit
     root_document = _find_document(unit, scan)
+    if root_document is not None and get_text(root_document.body, "kind") != unit.id.kind:
+        root_document = None  # an operator creates the unit resource of its own object
     return UnitTree(unit.id, tuple(members.values()), tuple(unread), tuple(findings), root_document)
 
 
