@@ -15,7 +15,8 @@ from tidegate.documents.document import format_path
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.files import PathEscapeError, normalize_path, read_regular_file
-from tidegate.model.k8s.objects import FieldPath, JsonObject
+from tidegate.model.k8s.json_fields import get_list, get_mapping
+from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.globs import find_matches, is_pattern
@@ -47,6 +48,9 @@ ALIAS_ERRORS = frozenset({"documents.alias.loop", "documents.alias.excess"})
 """Errors of Kubernetes; kustomize would expand such aliases until its memory is full."""
 TEXT_FIELDS = frozenset({"configmapgenerator", "secretgenerator"})
 """Fields whose files are not read as YAML."""
+BUILTIN_PLUGINS = "builtin"
+"""The `apiVersion` of the plugins that are part of kustomize; it executes all others."""
+BEHAVIOR_ANNOTATION = "kustomize.config.k8s.io/behavior"
 ENTRY_COST = 4096
 """Bytes that each name counts: links can make a small chart endless."""
 
@@ -149,6 +153,12 @@ def _check_aliases(content: bytes, display_name: str) -> None:
                 raise
 
 
+def _changes_another(body: JsonObject) -> bool:
+    """Return whether a generated object is merged into another one, or replaces it."""
+    annotations = get_mapping(body, "metadata", "annotations")
+    return annotations.get(BEHAVIOR_ANNOTATION) in {"merge", "replace"}
+
+
 class OverlayCollector:
     """A collector for one kustomization."""
 
@@ -169,6 +179,7 @@ class OverlayCollector:
 
     def collect(self, body: JsonObject) -> JsonObject:
         """Collect what a kustomization names; return it with the paths of the copy."""
+        body = self._with_ksops_files(body)
         mapped = kustomization.map_paths(body, self.visit)
         helm_globals = mapped.get("helmGlobals")
         if isinstance(helm_globals, dict):
@@ -181,6 +192,46 @@ class OverlayCollector:
         self._add_decryptable(mapped)
         self.inputs.copy.files[self.tree.path_in_copy(self.path)] = to_yaml(mapped).encode()
         return mapped
+
+    def _with_ksops_files(self, body: JsonObject) -> JsonObject:
+        """Return a kustomization whose KSOPS generators are replaced by the files they decrypt.
+
+        KSOPS runs in the directory of the kustomization, and adds the decrypted objects of its
+        files: `ksops.go` of KSOPS 4.3. Objects that replace others become patches.
+        """
+        generators, resources, patches = list[Json](), list[Json](), list[Json]()
+        for number, entry in enumerate(get_list(body, "generators")):
+            field_path = ("generators", number)
+            files = self._ksops_files(entry, field_path)
+            generators += [] if files else [entry]
+            for file in files:
+                is_patch = any(map(_changes_another, self._read_objects(file, field_path)))
+                patches += [{"path": file}] if is_patch else []
+                resources += [] if is_patch else [file]
+        if not (resources or patches):
+            return body
+        added = {"resources": resources, "patches": patches}
+        lists = {key: [*get_list(body, key), *items] for key, items in added.items() if items}
+        return {**body, "generators": generators, **lists}
+
+    def _ksops_files(self, entry: Json, field_path: FieldPath) -> list[str]:
+        """Return the files of a KSOPS generator; none if an entry is something else."""
+        if not isinstance(entry, str):
+            return []
+        bodies = parse_inline_objects(entry) or self._read_objects(entry, field_path)
+        files = [file for body in bodies for file in get_list(body, "files")]
+        is_ksops = all(body.get("kind") == "ksops" and "secretFrom" not in body for body in bodies)
+        return [file for file in files if isinstance(file, str)] if is_ksops else []
+
+    def _read_objects(self, text: str, field_path: FieldPath) -> list[JsonObject]:
+        """Return the objects of a local file; none of anything else."""
+        if kustomization.is_remote(text):
+            return []
+        find_location = self.location_finder(field_path)
+        resolved = self.tree.find(self.directory, text, find_location=find_location)
+        if resolved.kind is not PathKind.FILE:
+            return []
+        return parse_inline_objects(self.inputs.copy.read(self.tree, resolved.path, find_location))
 
     def _add_decryptable(self, body: JsonObject) -> None:
         """Add the files that Flux may decrypt."""
@@ -249,7 +300,12 @@ class OverlayCollector:
     def map_plugins(self, bodies: list[JsonObject]) -> list[JsonObject]:
         """Collect what plugin configurations name; return them with the paths of the copy."""
         for body in bodies:
-            if body.get("kind") == "HelmChartInflationGenerator":
+            kind = str(body.get("kind"))
+            if body.get("apiVersion") != BUILTIN_PLUGINS:
+                problem = f"cannot run the kustomize plugin `{sanitize(kind)}`"
+                location = self.location_finder(())()
+                raise RenderError("render.plugin", problem, location=location)
+            if kind == "HelmChartInflationGenerator":
                 self._add_chart(kustomization.read_chart_entry(body, ""), ("generators",))
         return [kustomization.map_plugin_paths(body, self.visit) for body in bodies]
 
