@@ -22,6 +22,12 @@ _LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 _HOST = lazy_regex(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9a-f:.]+\])", re.IGNORECASE)
 _SCP = lazy_regex(r"(?:(?P<user>[^@/:]+)@)?(?P<host>\[[^\]]+\]|[^@/:]+):(?P<path>(?!:|//).+)")
 
+_SSH_PATH = lazy_regex(r"(?P<user>[^@/:]+)@(?P<host>[^@/:]+)/(?P<path>.+)")
+"""An ssh address with a slash instead of the colon.
+
+Argo CD takes it as the address with a colon: `NormalizeGitURL` in `util/git/git.go` of 3.5.6.
+"""
+
 
 class GitUrl(msgspec.Struct, frozen=True, order=True):
     """A checked address."""
@@ -129,6 +135,8 @@ def _file_url(text: str, host: str, path: str) -> GitUrl:
 
 
 def _read_scp(text: str) -> GitUrl:
+    if _SSH_PATH.fullmatch(text):
+        return _read_url(f"ssh://{text}")
     match = _SCP.fullmatch(text)
     if match is None:
         raise _url_error(text, "is not a repository URL")

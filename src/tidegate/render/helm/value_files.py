@@ -44,6 +44,13 @@ _URL = lazy_regex(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _REFERENCE = lazy_regex(r"\$\{?(\w+)\}?", re.ASCII)
 
 
+SECRETS_SCHEME = "secrets"
+"""The scheme of helm-secrets, a plugin that decrypts the file of the address, or of its query.
+
+Encrypted values stay as they are: `scripts/commands/downloader.sh` of helm-secrets 4.6.
+"""
+
+
 class RemoteValuesError(RenderError):
     """An error: values must be fetched from web addresses."""
 
@@ -135,6 +142,8 @@ def _read(entry: str, value_files: ValueFiles) -> _ValueEntry:
     _check_reference(first, value_files, entry)
     text = expand(entry, value_files.variables)
     url = _URL.match(text)
+    if url is not None and url[1].lower().partition("+")[0] == SECRETS_SCHEME:
+        return _read(text[url.end() :].rpartition("?")[2], value_files)
     if url is not None:
         if url[1].lower() not in value_files.schemes:
             problem = f"fetching values over `{sanitize(url[1])}` is not allowed"
