@@ -25,6 +25,7 @@ from tidegate.dialect.argo.appset.queries import (
     TemplateLanguage,
     prefix_error_path,
 )
+from tidegate.dialect.argo.appset.simple_generators import IN_CLUSTER_SERVER
 from tidegate.dialect.argo.appset.templates import fill_templates
 from tidegate.dialect.argo.appset.unresolved import report_unresolved
 from tidegate.dialect.argo.finding_collector import FindingCollector
@@ -44,6 +45,8 @@ DERIVED_SUFFIX = "Normalized"
 UNMERGED_FIELD = "valuesObject"
 """A mapping that is replaced instead of merged."""
 TEMPLATE_PATH, PATCH_PATH = ("spec", "template"), ("spec", "templatePatch")
+_CLUSTER_METADATA = lazy_regex(r"metadata\.(?:annotations|labels)\b")
+"""A parameter for a label or an annotation of a cluster."""
 NAME_PATH: FieldPath = (*TEMPLATE_PATH, "metadata", "name")
 FINALIZERS = "finalizers"
 CLUSTERS_FIX = "list the clusters, with `server` and `labels`, in `clusters` of tidegate.yaml"
@@ -106,8 +109,9 @@ def generate_applications(
             return GenerationResult(findings=collector.findings, is_complete=False)
         if "clusters" in get_mapping(entry):
             _report_clusters_from_git(inputs, (*path, "clusters"), collector)
-        if not generated and selects_clusters(entry) and not inputs.includes_live_clusters:
-            unknown_paths.append(path)
+        if selects_clusters(entry) and not inputs.includes_live_clusters:
+            generated = _without_unknown_cluster(generated, appset, inputs)
+            unknown_paths += () if generated else (path,)
         elif not generated:
             empty_paths.append((*path, *_search_path(get_mapping(entry))))
         applications += generated
@@ -129,6 +133,25 @@ def generate_applications(
     return GenerationResult(
         applications=valid, findings=collector.findings, is_complete=is_complete
     )
+
+
+def _without_unknown_cluster(
+    generated: list[GeneratedApplication], appset: ApplicationSet, inputs: GeneratorInputs
+) -> list[GeneratedApplication]:
+    """Return the Applications without that of the local cluster, if it lacks what they use.
+
+    The local cluster has labels and annotations only if a Secret of Argo CD registers it, as for
+    any other cluster. That Secret is not known.
+    """
+    is_known = any(cluster.server == IN_CLUSTER_SERVER for cluster in inputs.clusters)
+    text = msgspec.json.encode(get_mapping(appset.body, "spec")).decode()
+    if is_known or not _CLUSTER_METADATA.search(text):
+        return generated
+    return [
+        application
+        for application in generated
+        if application.params.get("server") != IN_CLUSTER_SERVER
+    ]
 
 
 def _report_empty_generators(
