@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -86,13 +86,25 @@ def _duplicate_finding(manifest: Manifest, manifests: Manifests, duplicates: lis
 
 
 class UnitIndex(msgspec.Struct, frozen=True):
-    """The ids of all units of a plan."""
+    """The ids of all units of a plan, and the parent of each."""
 
-    ids: frozenset[UnitId]
+    parents: Mapping[UnitId, UnitId | None]
 
     @classmethod
     def from_units(cls, units: Iterable[Unit]) -> UnitIndex:
-        return cls(frozenset(unit.id for unit in units))
+        return cls({unit.id: unit.parent for unit in units})
+
+    def _creates(self, unit_id: UnitId, child: UnitId) -> bool:
+        """Return whether a unit creates another one.
+
+        A unit that creates itself or one of its parents starts without waiting for that.
+        """
+        ancestors: dict[UnitId, None] = {}
+        ancestor: UnitId | None = unit_id
+        while ancestor is not None and ancestor not in ancestors:
+            ancestors[ancestor] = None
+            ancestor = self.parents.get(ancestor)
+        return child in self.parents and child not in ancestors
 
     def link_unit_resource(self, manifest: Manifest, unit: Unit, kinds: KnownKinds) -> Manifest:
         """Link a unit resource to the unit it defines; skip it if its kind is not served.
@@ -103,7 +115,7 @@ class UnitIndex(msgspec.Struct, frozen=True):
         if not is_dialect_kind(kind):
             return manifest
         unit_id = UnitId(kind.name, unit.destination.cluster, ref.namespace, ref.name)
-        child_units = (unit_id,) if unit_id in self.ids and unit_id != unit.id else ()
+        child_units = (unit_id,) if self._creates(unit.id, unit_id) else ()
         action = manifest.action if kinds.serves(kind) else ItemAction.SKIP
         return msgspec.structs.replace(
             manifest,
