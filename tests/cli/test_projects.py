@@ -195,7 +195,7 @@ def test_a_cluster_without_a_known_server_is_reported_if_the_server_is_needed(
     refused = tidegate("simulate", repository.root)
 
     assert any(
-        "warning[argo.project-unknown]" in line
+        "note[argo.project-unknown]" in line
         and "`team`" in line
         and "`Application/argocd/web`" in line
         for line in unsure.stderr.splitlines()

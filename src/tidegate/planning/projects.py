@@ -44,7 +44,8 @@ async def find_rejected_objects(manifests: Manifests, session: Session) -> list[
         _object_finding(unit, manifest, refusal) for manifest, refusal in rejected[:MAX_FINDINGS]
     ]
     if len(rejected) > MAX_FINDINGS:
-        findings.append(_more_objects_finding(unit, len(rejected) - MAX_FINDINGS))
+        more = _more_objects_message(unit, len(rejected) - MAX_FINDINGS)
+        findings.append(structs.replace(findings[-1], message=more, reason=""))
     return findings
 
 
@@ -58,19 +59,13 @@ async def _exists_already(manifest: Manifest, unit: Unit, session: Session) -> b
 def _object_finding(unit: Unit, manifest: Manifest, refusal: ProjectViolation) -> Finding:
     finding = denial_finding(unit, refusal)
     origin = f"the object is at {manifest.origin}; " if manifest.origin else ""
-    return structs.replace(finding, reason=f"{origin}{finding.reason}")
-
-
-def _more_objects_finding(unit: Unit, count: int) -> Finding:
-    message = f"project does not permit {count} more objects for `{unit.id}`"
-    return Finding(
-        code="argo.project",
-        severity=Severity.ERROR,
-        message=message,
-        location=unit.location,
-        unit_names=(unit.id.qualified_name,),
-        unit=unit.id,
+    return structs.replace(
+        finding, reason=f"{origin}{finding.reason}", cause=f"{unit.id} {refusal.rule}"
     )
+
+
+def _more_objects_message(unit: Unit, count: int) -> str:
+    return f"project does not permit {count} more objects for `{unit.id}`"
 
 
 def find_window_blocks(units: Iterable[Unit], now: Ms) -> list[tuple[Unit, WindowBlock | None]]:

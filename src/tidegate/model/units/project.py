@@ -88,6 +88,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The allowed namespaced kinds. None allows all."""
     denied_kinds: tuple[KindRule, ...] = ()
     accounts: tuple[ServiceAccountRule, ...] = ()
+    may_inherit: bool = False
+    """Whether global projects that are not known may extend it."""
     windows: tuple[WindowRule, ...] = ()
     orphans: OrphanRules | None = None
     only_scoped: bool = False

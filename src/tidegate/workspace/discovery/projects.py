@@ -11,6 +11,7 @@ allows everything where no file defines it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -40,6 +41,7 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.labels import selector_matches
 from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.identity import ImpersonatedUser
 from tidegate.model.units.project import Project, ProjectRequest, ProjectScope, ProjectViolation
 from tidegate.model.units.unit import Unit
@@ -53,6 +55,11 @@ GLOBAL_PROJECTS_SETTING, IMPERSONATION_SETTING = (
     "globalProjects",
     "application.sync.impersonation.enabled",
 )
+PROJECT_SUFFIXES = (".yaml", ".yml", ".json", ".tpl", ".tf", ".jsonnet", ".j2", ".gotmpl")
+_PROJECT_TEXT = lazy_regex(
+    rb"AppProject|argocd_project|^\s*(?:additionalP|p)rojects:", re.MULTILINE
+)
+"""What creates a project: an object, a resource of Terraform, or a value of a chart of Argo CD."""
 ParsedProject = tuple[Project, tuple[Finding, ...]]
 
 
@@ -122,10 +129,24 @@ class Projects(msgspec.Struct):
             result.append(replace(unit_tree, members=tuple(members)))
         has_projects = bool(self._parsed)
         findings += (
-            _missing_finding(name, units, has_projects=has_projects)
+            _missing_finding(name, units, self._mention(name), has_projects=has_projects)
             for name, units in missing.items()
         )
         return result, list(dict.fromkeys(findings))
+
+    def _mention(self, name: str) -> str:
+        """Return a file that names a project and seems to create it, such as a template."""
+        return next(
+            (
+                file
+                for file in self.scan.files
+                if file.endswith(PROJECT_SUFFIXES)
+                and (content := self.scan.content(file))
+                and _PROJECT_TEXT.search(content)
+                and name.encode() in content
+            ),
+            "",
+        )
 
     def _rendered_projects(self, unit_tree: UnitTree) -> dict[str, tuple[Document, str]]:
         """Return the projects that a tree renders by name, and the namespace of each."""
@@ -152,6 +173,8 @@ class Projects(msgspec.Struct):
             if project_request.project != DEFAULT_PROJECT:
                 missing.setdefault(project_request.project, []).append(unit)
             return unit, []
+        if project.labels and self._has_unknown_globals:
+            project = structs.replace(project, may_inherit=True)
         global_projects = tuple(self._global_projects(project, unit, rendered))
         project = with_global_projects(project, global_projects) if global_projects else project
         scope = self._project_scope(project, project_request)
@@ -176,11 +199,22 @@ class Projects(msgspec.Struct):
                 refusals.append((account, "spec.destination"))
             else:
                 policy = structs.replace(policy, identity=ImpersonatedUser(user=account))
-        findings += (denial_finding(unit, refusal, field) for refusal, field in refusals)
+        governed = structs.replace(unit, policy=policy)
+        findings += (denial_finding(governed, refusal, field) for refusal, field in refusals)
         if not refusals:
             findings += _uncertainty_findings(unit, project_request, scope)
-        reason = f"project `{scope.project.name}` does not permit it" if refusals else ""
-        return structs.replace(unit, policy=policy, project_error=reason), findings
+        is_forbidden = refusals and not scope.project.may_inherit
+        reason = f"project `{scope.project.name}` does not permit it" if is_forbidden else ""
+        return structs.replace(governed, project_error=reason), findings
+
+    @property
+    def _has_unknown_globals(self) -> bool:
+        """Return whether a file sets global projects that no known object has."""
+        if GLOBAL_PROJECTS_SETTING in self.settings:
+            return False
+        marker = GLOBAL_PROJECTS_SETTING.encode()
+        names = (name.rpartition("/")[2] for name in self.scan.files)
+        return GLOBAL_PROJECTS_SETTING in names or bool(self.scan.documents_containing(marker))
 
     @property
     def _impersonates(self) -> bool:
@@ -258,9 +292,11 @@ class _FieldLocations(msgspec.Struct, frozen=True):
 def denial_finding(unit: Unit, refusal: ProjectViolation, field_name: str = "") -> Finding:
     """Return the finding that a project denies something to a unit, at a field of the unit."""
     name = unit.project_request.project if unit.project_request else ""
+    scope = unit.policy.project_scope
+    may_inherit = scope is not None and scope.project.may_inherit
     finding = Finding(
         code="argo.project",
-        severity=Severity.ERROR,
+        severity=Severity.NOTE if may_inherit else Severity.ERROR,
         message=(
             f"project `{sanitize(name)}` does not permit {sanitize(refusal.message)}"
             f" for `{unit.id}`"
@@ -298,7 +334,7 @@ def _uncertainty_findings(
     unknown = "server" if scope.cluster else "name"
     yield Finding(
         code="argo.project-unknown",
-        severity=Severity.WARNING,
+        severity=Severity.NOTE,
         message=f"unknown whether project `{sanitize(project.name)}` permits `{unit.id}`",
         location=unit.location,
         reason=reason
@@ -324,14 +360,22 @@ def at_unit_field(unit: Unit, field: str, finding: Finding) -> Finding:
     return relocate_to_template(located) if unit.generated_by else located
 
 
-def _missing_finding(name: str, units: Sequence[Unit], *, has_projects: bool) -> Finding:
-    """Return a warning; a note if no unit has its project here, as all may be made elsewhere."""
+def _missing_finding(
+    name: str, units: Sequence[Unit], mention: str, *, has_projects: bool
+) -> Finding:
+    """Return a warning; a note if something else may create the project.
+
+    `mention`: a file that no unit deploys and that seems to create it. If no unit has its project
+    here, all may be made elsewhere.
+    """
     names = join_quoted([unit.id for unit in units], 1)
     finding = Finding(
         code="argo.project-missing",
-        severity=Severity.WARNING if has_projects else Severity.NOTE,
+        severity=Severity.WARNING if has_projects and not mention else Severity.NOTE,
         message=f"project `{sanitize(name)}` of {names} not found",
-        reason=(
+        reason=f"`{mention}` seems to create it, but no unit here deploys this file"
+        if mention
+        else (
             "it is neither in the repository nor in a connected cluster; without it, Argo CD"
             " rejects the Application"
         ),
