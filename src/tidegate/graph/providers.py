@@ -12,7 +12,7 @@ from tidegate.knowledge.settings import get_data, has_open_keys
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, object_kind
 from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.model.operators.rows import WorkloadSelector
-from tidegate.model.plans.graph import ObjectKey
+from tidegate.model.plans.graph import DEFAULT_CLASS, ObjectKey
 from tidegate.model.text.lazy_regex import lazy_regex
 
 WORKLOAD_KINDS = frozenset({("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet")})
@@ -20,8 +20,6 @@ KEYED_KINDS = frozenset({("", "Secret"), ("", "ConfigMap")})
 CRD_KIND = ("apiextensions.k8s.io", "CustomResourceDefinition")
 SERVICE_KIND, NAMESPACE_KIND = ("", "Service"), ("", "Namespace")
 STORAGE_CLASS_KIND = ("storage.k8s.io", "StorageClass")
-DEFAULT_CLASS = "(default)"
-"""Placeholder name of the default storage class."""
 DEFAULT_CLASS_ANNOTATION = "storageclass.kubernetes.io/is-default-class"
 _WORD = lazy_regex(r"[a-z0-9]+")
 

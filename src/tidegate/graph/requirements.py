@@ -15,7 +15,6 @@ from tidegate.graph.declared import (
 from tidegate.graph.hosts import ServiceCall, find_service_calls
 from tidegate.graph.inputs import GraphInputs
 from tidegate.graph.providers import (
-    DEFAULT_CLASS,
     NAMESPACE_KIND,
     SERVICE_KIND,
     STORAGE_CLASS_KIND,
@@ -26,7 +25,7 @@ from tidegate.knowledge.named_objects import PodTemplate, Reference
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import FieldPath, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import Effect, KindRow, RequiredState
-from tidegate.model.plans.graph import EdgeKind
+from tidegate.model.plans.graph import DEFAULT_CLASS, EdgeKind
 from tidegate.model.units.unit import Strength
 
 CRD_GROUP = "apiextensions.k8s.io"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from tidegate.lint.selection import SEVERITY_RANKS
 from tidegate.model.finding import Finding, Occurrence
+
+ORDER_CODES = frozenset({"ORD004", "ORD005", "ORD006"})
+"""Codes about the place of an object in the order.
+
+The same field of a template has the same place in all units that render it.
+"""
 
 
 def merge_causes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -16,19 +22,29 @@ def merge_causes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     Findings have the same cause if their rule says so, if they are about the same field of a file,
     which several units may render, or if they have the same message.
     """
-    groups: dict[tuple[object, ...], list[Finding]] = {}
+    groups: list[list[Finding]] = []
+    known: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        groups.setdefault(_cause_key(finding), []).append(finding)
-    return tuple(_merge(group) for group in groups.values())
+        keys = [*_cause_keys(finding)]
+        group = next((known[key] for key in keys if key in known), None)
+        if group is None:
+            group = []
+            groups.append(group)
+        group.append(finding)
+        for key in keys:
+            known.setdefault(key, group)
+    return tuple(_merge(group) for group in groups)
 
 
-def _cause_key(finding: Finding) -> tuple[object, ...]:
-    if finding.cause:
-        return finding.code, finding.cause
+def _cause_keys(finding: Finding) -> Iterator[tuple[object, ...]]:
     location = finding.location
-    if location is not None and (location.field or location.column > 1):
-        return finding.code, location.name, location.line, location.column
-    return finding.code, finding.severity, finding.message
+    is_field = location is not None and bool(location.field or location.column > 1)
+    if finding.cause:
+        yield finding.code, finding.cause
+    if location is not None and is_field and (not finding.cause or finding.code in ORDER_CODES):
+        yield finding.code, location.name, location.line, location.column
+    elif not finding.cause:
+        yield finding.code, finding.severity, finding.message
 
 
 def _merge(group: list[Finding]) -> Finding:

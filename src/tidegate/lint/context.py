@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +14,7 @@ from tidegate.errors import Location
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.lint.order import StepOrder
 from tidegate.model.config import ControllerSetting
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref, versionless_key
+from tidegate.model.k8s.objects import ClusterRef, FieldPath, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plans.graph import Graph, UnmetDependency
 from tidegate.model.plans.manifest import Manifest
 from tidegate.model.plans.plan import Step
@@ -116,6 +115,19 @@ class LintFile(msgspec.Struct, frozen=True):
     documents: tuple[Document, ...]
 
 
+class OverlayEntry(msgspec.Struct, frozen=True):
+    """A local path in a kustomization file."""
+
+    overlay: str
+    """The kustomization file."""
+    document: Document
+    field: FieldPath
+    text: str
+    """The entry as it is written."""
+    target: str
+    """The path from the root of the repository on."""
+
+
 class OctalNumber(msgspec.Struct, frozen=True):
     """A number with a leading zero, as written in a file."""
 
@@ -137,8 +149,10 @@ class LintContext:
     settings: Mapping[str, ControllerSetting] = field(default_factory=dict)
     unit_resources: Mapping[UnitId, Document] = field(default_factory=dict)
     """The unit resources, with their locations."""
-    overlays: tuple[LintFile, ...] = ()
-    """kustomization files."""
+    overlay_targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By directory of a kustomization, the local paths that it names."""
+    missing_entries: tuple[OverlayEntry, ...] = ()
+    """Local paths in kustomizations that are not in the repository."""
     sops_configs: tuple[LintFile, ...] = ()
     """`.sops.yaml` files."""
     encrypted_files: tuple[LintFile, ...] = ()
@@ -172,6 +186,8 @@ class LintContext:
     """Names of the charts and repositories whose objects are unknown, by unit."""
     missing: tuple[UnmetDependency, ...] = ()
     """Dependencies that no unit provides."""
+    has_unread_units: bool = False
+    """Whether files are templates of units, or the Applications of ApplicationSets are unknown."""
     partial_reason: str = ""
     """Why not all units of the repository are known; empty if they are."""
     find_creating_file: Callable[[Ref], str] = lambda _ref: ""
@@ -180,15 +196,6 @@ class LintContext:
     provided: frozenset[Identity] = frozenset()
     """All objects of the units, and what operators create from them."""
     bands: Bands = field(default_factory=Bands)
-
-    @cached_property
-    def directories(self) -> frozenset[str]:
-        """The directories of all files."""
-        directories: set[str] = set()
-        for name in self.files:
-            while (name := posixpath.dirname(name)) and name not in directories:
-                directories.add(name)
-        return frozenset(directories)
 
     @cached_property
     def by_identity(self) -> dict[Identity, list[LintObject]]:

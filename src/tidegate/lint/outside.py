@@ -11,6 +11,7 @@ from tidegate.lint.names import object_name
 from tidegate.lint.pods import pod_template
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Ref, versionless_key
+from tidegate.model.plans.graph import DEFAULT_CLASS
 from tidegate.model.units.source import ChartSource
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.schema.builtin import served_kinds
@@ -211,6 +212,8 @@ class OutsideSources:
     def _convention(self, ref: Ref) -> str:
         """Return why a repository without such objects seems to get them from elsewhere."""
         kind = ref.kind
+        if ref.name == DEFAULT_CLASS:
+            return f"most clusters have a default {kind.name}"
         if kind.name == "Namespace":
             return ""  # Argo CD and Flux do not create namespaces by themselves
         has_kind = any(key[1:3] == (kind.group, kind.name) for key in self.context.provided)

@@ -90,7 +90,8 @@ def build_context(
         has_check=has_check,
         settings=workspace.controller_settings,
         unit_resources=dict(_unit_resources(workspace)),
-        overlays=files.overlays,
+        overlay_targets=files.overlay_targets,
+        missing_entries=files.missing_entries,
         git_ignored_files=files.git_ignored,
         sops_configs=files.sops_configs,
         encrypted_files=files.encrypted,
@@ -113,6 +114,10 @@ def build_context(
         empty_cluster=empty_cluster,
         durations=_unit_durations(graph_result, session),
         missing=missing,
+        has_unread_units=any(
+            finding.code in {"units.template", *UNKNOWN_UNIT_CODES}
+            for finding in workspace.findings
+        ),
         partial_reason=_partial_reason(repository),
         other_trees=_other_trees(workspace, repository, session),
         find_creating_file=_creating_files(workspace.scan, unit_manifests, missing).find,

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from tidegate.errors import DocumentError, Location
-from tidegate.lint.context import LintContext, LintFile, OctalNumber
-from tidegate.lint.rules.files import overlay_targets
+from tidegate.lint.context import LintContext, LintFile, OctalNumber, OverlayEntry
+from tidegate.lint.rules.files import overlay_entries
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.bands import Bands
 from tidegate.workspace.config import load_config
-from tidegate.workspace.discovery.scan import RepositoryScan
+from tidegate.workspace.discovery.scan import RepositoryScan, parent_directories
 
 SOPS_RULES = ".sops.yaml"
 MAX_FILE_SIZE = 1_000_000
@@ -42,8 +42,11 @@ class RepositoryFiles(msgspec.Struct, frozen=True, kw_only=True):
     """The files that rules judge by themselves. Alternatives share them."""
 
     names: frozenset[str]
-    overlays: tuple[LintFile, ...]
-    """Kustomizations of kustomize."""
+    overlay_targets: Mapping[str, tuple[str, ...]]
+    """By directory of a kustomization, the local paths that it names."""
+
+    missing_entries: tuple[OverlayEntry, ...]
+    """Local paths in kustomizations that are not in the repository."""
 
     git_ignored: frozenset[str]
     """Files that kustomizations name and Git ignores."""
@@ -68,11 +71,17 @@ class RepositoryFiles(msgspec.Struct, frozen=True, kw_only=True):
 def read_repository_files(scan: RepositoryScan) -> RepositoryFiles:
     """Search the files of a scan, which reads each of them once."""
     texts = _scan_texts(scan)
-    overlays = tuple(_read_files(scan, scan.overlays.values()))
+    entries = [
+        entry
+        for file in _read_files(scan, scan.overlays.values())
+        for entry in overlay_entries(file)
+    ]
+    known = {*scan.files, *(folder for file in scan.files for folder in parent_directories(file))}
     return RepositoryFiles(
         names=frozenset(scan.files),
-        overlays=overlays,
-        git_ignored=_git_ignored_targets(scan, overlays),
+        overlay_targets=_targets_by_directory(entries),
+        missing_entries=tuple(entry for entry in entries if entry.target not in known),
+        git_ignored=_git_ignored_targets(scan, entries),
         sops_configs=tuple(_read_files(scan, _files_named(scan, SOPS_RULES))),
         encrypted=texts.encrypted,
         values=tuple(_read_files(scan, _files_named(scan, "values.yaml"))),
@@ -83,10 +92,16 @@ def read_repository_files(scan: RepositoryScan) -> RepositoryFiles:
     )
 
 
-def _git_ignored_targets(scan: RepositoryScan, overlays: Iterable[LintFile]) -> frozenset[str]:
-    tracked = {*scan.files}
-    targets = {target for overlay in overlays for _, _, target in overlay_targets(overlay)}
-    return frozenset(path for path in targets - tracked if (scan.root / path).is_file())
+def _targets_by_directory(entries: Iterable[OverlayEntry]) -> dict[str, tuple[str, ...]]:
+    targets: dict[str, list[str]] = {}
+    for entry in entries:
+        targets.setdefault(posixpath.dirname(entry.overlay) or ".", []).append(entry.target)
+    return {folder: tuple(paths) for folder, paths in targets.items()}
+
+
+def _git_ignored_targets(scan: RepositoryScan, entries: Iterable[OverlayEntry]) -> frozenset[str]:
+    targets = {entry.target for entry in entries}
+    return frozenset(path for path in targets - {*scan.files} if (scan.root / path).is_file())
 
 
 def _files_named(scan: RepositoryScan, name: str) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Mapping
 
-from tidegate.errors import parse_location
+from tidegate.errors import Location, parse_location
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.rollouts.event import Event, EventType
@@ -49,13 +50,22 @@ def refusal_findings(
             code=PREFLIGHT_CODES.get(event.reason, REFUSED_CODE),
             severity=Severity.ERROR,
             message=f"{event.ref}: {event.message}",
-            location=parse_location(event.location) if event.location else None,
+            location=(location := parse_location(event.location) if event.location else None),
+            cause=_cause(event, location),
             reason=not_served_reasons.get(event.ref, "")
             if event.ref and event.reason == NOT_SERVED
             else "",
         )
         for event in refused
     )
+
+
+def _cause(event: Event, location: Location | None) -> str:
+    """Return what objects in the files of one directory have in common that lack the same."""
+    if event.ref is None or location is None or not event.message:
+        return ""
+    folder = posixpath.dirname(location.name)
+    return f"{folder} {event.ref.kind.name}: {event.message}"
 
 
 def is_missing_dependency(event: Event) -> bool:

@@ -9,7 +9,7 @@ from tidegate.documents import Document
 from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.unit_positions import WAVE
-from tidegate.model.display import join_limited
+from tidegate.model.display import count_noun, join_limited
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import FieldPath, JsonObject
@@ -75,18 +75,19 @@ def children_without_health(context: LintContext) -> Iterator[Diagnostic]:
         if not later or (context.units[parent].policy.semantics.name == "tidegate" and parent.kind):
             continue
         if not parent.kind:
-            yield _unused_waves(parent, later)
+            yield _unused_waves(context, parent, later)
         elif not script and context.units[parent].policy.semantics.child_gates is ChildGates.NEVER:
             yield _missing_health_check(context, parent, children, later)
         elif script and "sync" not in script and "operationState" not in script:
             yield _stale_health_check(context, parent, later)
 
 
-def _unused_waves(parent: UnitId, later: list[LintObject]) -> Diagnostic:
+def _unused_waves(context: LintContext, parent: UnitId, later: list[LintObject]) -> Diagnostic:
     return Diagnostic(
+        severity=Severity.NOTE if context.has_unread_units else Severity.WARNING,
         message=(
-            f"the sync waves of {len(later)} Applications in `{parent.name}` have no effect,"
-            " because no Application applies this directory"
+            f"the sync waves of {count_noun(len(later), 'Application')} in `{parent.name}` have no"
+            " effect, because no Application applies this directory"
         ),
         at=FieldRef(later[0].document, ("metadata", "annotations", WAVE)),
         why=(
@@ -303,7 +304,8 @@ def _branches(body: JsonObject) -> Iterator[tuple[str, str]]:
 def undeployed_application(context: LintContext) -> Iterator[Diagnostic]:
     folders: dict[str, list[UnitId]] = {}
     for unit_id, unit in context.units.items():
-        if unit_id.kind == "Application" and unit.location and unit.parent and unit.parent.kind:
+        is_applied = unit.parent is not None and unit.parent.kind == "Application"
+        if unit_id.kind == "Application" and unit.location and unit.parent and is_applied:
             folders.setdefault(_folder(unit.location.name), []).append(unit.parent)
     parent_ids = {child_unit.parent for child_unit in context.units.values()}
     for unit_id, unit in context.units.items():

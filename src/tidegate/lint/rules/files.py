@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import Document
-from tidegate.lint.context import LintContext, LintFile, LintObject
+from tidegate.lint.context import LintContext, LintFile, LintObject, OverlayEntry
 from tidegate.lint.names import object_name
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.unit_positions import WAVE
@@ -18,7 +18,7 @@ from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.plans.plan import ItemAction
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import ChartRequest
-from tidegate.model.units.rendering import ArgoDetails, ToolDetection
+from tidegate.model.units.rendering import ArgoDetails, ArgoPlugin, ToolDetection
 from tidegate.model.units.unit import Unit, UnitId
 
 OVERLAY_KINDS = frozenset({"Kustomization", "Component"})
@@ -33,13 +33,21 @@ PLACEHOLDER = lazy_regex(
     re.IGNORECASE | re.DOTALL,
 )
 PUBLIC_KEY_NAME = lazy_regex(
-    r"(?:^|[_.-])(?:region|host|hostname|endpoint|level|log_level|insecure|port|bucket|domain|tz"
-    r"|timezone|enabled|user|username|(?:client|tenant|subscription|account|project)[_-]?id)$",
-    re.IGNORECASE,
+    r"(?:^|[_.-]|(?<=[a-z])(?=[A-Z]))(?i:region|host|hostname|endpoint|level|log_level|insecure|port"
+    r"|bucket|domain|tz|timezone|enabled|user|username|path|database|dbname|schema|driver|version"
+    r"|provider|(?:client|tenant|subscription|account|project)[_-]?id)$"
 )
 """Names of keys whose values are no secrets."""
 PUBLIC_VALUE = lazy_regex(r"true|false|\d{1,3}|\d+(?:ms|s|m|h)", re.IGNORECASE)
 """Switches, small numbers and durations, which are no secrets."""
+FILE_KEY = lazy_regex(r"\.(?:properties|ya?ml|json|conf|config|cfg|ini|toml|xml|sql|sh|txt|hcl)$")
+"""Names of keys whose values are configuration files, most of which contain no secret."""
+CREDENTIAL = lazy_regex(
+    r"(?i)-----BEGIN [A-Z ]*PRIVATE KEY-----|://[^\s/:@]+:[^\s/@]+@"
+    r"|(?:password|passwd|passphrase|secret|token|api_?key|access_?key|private_?key|auth|credential)s?"
+    r"[\"']?\s*[:=]\s*[\"']?[^\s\"'{}$<,;]{6,}"
+)
+"""A credential in a configuration file."""
 PUBLIC_KEYS = frozenset({"url", "type", "name", "project", "server", "username", "enableOCI"})
 """Keys of Argo CD Secrets that are not secret."""
 
@@ -53,62 +61,59 @@ PUBLIC_KEYS = frozenset({"url", "type", "name", "project", "server", "username",
 )
 def missing_overlay_entry(context: LintContext) -> Iterator[Diagnostic]:
     deployed = _deployed_directories(context)
-    for file in context.overlays:
-        is_undeployed = (posixpath.dirname(file.name) or ".") not in deployed
-        for field_ref, entry, target in overlay_targets(file):
-            if target in context.files or target in context.directories:
-                continue
-            is_generator = str(field_ref.path[0]).endswith("Generator")
-            if target in context.git_ignored_files:
-                yield Diagnostic(
-                    message=f"`{entry}` exists, but Git ignores it",
-                    at=field_ref,
-                    severity=Severity.NOTE,
-                    why="the file is not in the repository that Argo CD or Flux checks out",
-                )
-                continue
-            if is_undeployed:
-                yield Diagnostic(
-                    message=f"`{entry}` does not exist",
-                    at=field_ref,
-                    severity=Severity.NOTE,
-                    why=f"no unit deploys `{file.name}`, so a plugin may generate the file",
-                )
-                continue
+    for entry in context.missing_entries:
+        at = FieldRef(entry.document, entry.field)
+        if entry.target in context.git_ignored_files:
             yield Diagnostic(
-                message=f"`{entry}` does not exist",
-                at=field_ref,
+                message=f"`{entry.text}` exists, but Git ignores it",
+                at=at,
+                severity=Severity.NOTE,
+                why="the file is not in the repository that Argo CD or Flux checks out",
+            )
+        elif (posixpath.dirname(entry.overlay) or ".") not in deployed:
+            yield Diagnostic(
+                message=f"`{entry.text}` does not exist",
+                at=at,
+                severity=Severity.NOTE,
+                why=f"no unit deploys `{entry.overlay}`, so a plugin may generate the file",
+            )
+        else:
+            is_generator = str(entry.field[0]).endswith("Generator")
+            yield Diagnostic(
+                message=f"`{entry.text}` does not exist",
+                at=at,
                 severity=Severity.WARNING if is_generator else Severity.ERROR,
-                why=f"`kustomize build` fails for `{file.name}` as a whole",
+                why=f"`kustomize build` fails for `{entry.overlay}` as a whole",
             )
 
 
 def _deployed_directories(context: LintContext) -> set[str]:
     """Return the directories that units render, and the directories that these refer to."""
-    targets: dict[str, list[str]] = {}
-    for file in context.overlays:
-        folder = posixpath.dirname(file.name) or "."
-        targets.setdefault(folder, []).extend(target for _, _, target in overlay_targets(file))
     directories: set[str] = set()
-    pending = [source.path for unit in context.units.values() for source in unit.sources]
+    pending = [
+        source.path
+        for unit in context.units.values()
+        for source in unit.sources
+        if not isinstance(source.request, ArgoPlugin)  # a plugin may generate files first
+    ]
     while pending:
         folder = posixpath.normpath(pending.pop() or ".")
         if folder not in directories:
             directories.add(folder)
-            pending += targets.get(folder, ())
+            pending += context.overlay_targets.get(folder, ())
     return directories
 
 
-def overlay_targets(file: LintFile) -> Iterator[tuple[FieldRef, str, str]]:
-    """Yield the local paths in a kustomization file: the field, the entry and the path."""
+def overlay_entries(file: LintFile) -> Iterator[OverlayEntry]:
+    """Yield the local paths in a kustomization file."""
     folder = posixpath.dirname(file.name)
     for document in file.documents:
         if get_text(document.body, "kind", default="Kustomization") not in OVERLAY_KINDS:
             continue
-        for path, entry in _entries(document):
-            target = posixpath.normpath(posixpath.join(folder, entry))
+        for path, text in _entries(document):
+            target = posixpath.normpath(posixpath.join(folder, text))
             if not target.startswith("..") and target != ".":
-                yield FieldRef(document, path), entry, target
+                yield OverlayEntry(file.name, document, path, text, target)
 
 
 def _entries(document: Document) -> Iterator[tuple[FieldPath, str]]:
@@ -236,6 +241,7 @@ def plain_secret(context: LintContext) -> Iterator[Diagnostic]:
                     f" {join_limited([f'`{key}`' for _, key in keys])}"
                 ),
                 at=FieldRef(obj.document, (keys[0][0], keys[0][1])),
+                cause="/".join(obj.document.location.name.split("/")[:2]),
             )
 
 
@@ -255,8 +261,12 @@ def _plain_keys(obj: LintObject) -> Iterator[tuple[str, str]]:
     for field in ("stringData", "data"):
         for key, value in get_mapping(obj.body, field).items():
             decoded = _decode(value) if field == "data" else str(value or "")
-            is_public = PUBLIC_KEY_NAME.search(key) or PUBLIC_VALUE.fullmatch(decoded.strip())
-            if not PLACEHOLDER.match(decoded.strip()) and not is_public:
+            is_public = (
+                PUBLIC_KEY_NAME.search(key)
+                or PUBLIC_VALUE.fullmatch(decoded.strip())
+                or (FILE_KEY.search(key) and not CREDENTIAL.search(decoded))
+            )
+            if not is_public and not PLACEHOLDER.match(decoded.strip()):
                 yield field, key
 
 

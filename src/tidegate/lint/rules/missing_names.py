@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.dependencies import DependencyIndex, dependency_index
@@ -11,6 +11,7 @@ from tidegate.lint.outside import outside_sources
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.skipped_crds import skipped_definitions
 from tidegate.model.finding import Severity
+from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import Kind, Ref, versionless_key
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import (
@@ -23,6 +24,7 @@ from tidegate.model.plans.graph import (
 from tidegate.model.text.suggest import find_misspelled, suggest
 from tidegate.schema.builtin import served_kinds
 
+CRD_KIND = "CustomResourceDefinition"
 SEPARATE_TYPES = frozenset(
     {
         UnmetDependencyType.DEFINITION,
@@ -104,9 +106,9 @@ def _missing_name(
     """
     sources = outside_sources(index.context)
     units = [index.objects[dependent.node].unit for dependent in dependents]
-    reason = sources.reason(unmet.cluster, ref, units)
+    reason = _unknown_scope(index, unmet, dependents) or sources.reason(unmet.cluster, ref, units)
     similar, elsewhere = _similar_names(index, unmet, dependents[0], ref)
-    guess = similar and not sources.mention(ref)
+    guess = similar and not elsewhere and not sources.mention(ref)
     if guess:
         fix = f"did you mean `{similar}`?"
     elif elsewhere:
@@ -130,6 +132,34 @@ def _missing_name(
             fix=fix,
             cause=f"{unmet.cluster} {'Namespace' if sources.lacks_namespaces(ref) else ref}",
         )
+
+
+def _unknown_scope(
+    index: DependencyIndex, unmet: UnmetDependency, dependents: Iterable[Dependent]
+) -> str:
+    """Return why a namespace may not be needed: only objects of unknown kinds are in it."""
+    if unmet.type is not UnmetDependencyType.NAMESPACE:
+        return ""
+    kinds = {index.objects[dependent.node].ref.kind for dependent in dependents}
+    catalog = index.context.catalog
+    known = {served.kind for served in served_kinds()} | _defined_kinds(index.context)
+    if any(kind in known or catalog.find_row(kind) is not None for kind in kinds):
+        return ""
+    name = min(kind.name for kind in kinds)
+    return f"{name} may be a kind without namespaces, because its CRD is not known"
+
+
+def _defined_kinds(context: LintContext) -> set[Kind]:
+    """Return the kinds that CRDs of the repository define."""
+    return {
+        Kind(
+            get_text(definition.body, "spec", "group"),
+            get_text(version, "name"),
+            get_text(definition.body, "spec", "names", "kind"),
+        )
+        for definition in context.objects_of_kind("apiextensions.k8s.io", CRD_KIND)
+        for version in get_mappings(definition.body, "spec", "versions")
+    }
 
 
 def _without(obj: LintObject, ref: Ref, effect: Effect) -> str:

@@ -27,6 +27,9 @@ NO_STEP = -1
 ObjectKey: TypeAlias = tuple[str, str, str, str, str]
 """A cluster, and the identity of an object across the versions of its kind."""
 
+DEFAULT_CLASS = "(default)"
+"""Placeholder name of the default storage class."""
+
 
 class NodeKind(StrEnum):
     UNIT = "unit"
