@@ -139,6 +139,7 @@ async def lint_repository(
         _load_config(request),
         replace(render_settings, skips_unavailable=True),
     )
+    request = replace(request, allows_several=True)
     async with open_workspace(request, target, render_settings) as (session, workspace):
         locator = DiagnosticLocator(workspace.scan.locator)
         files = read_repository_files(workspace.scan)

@@ -179,6 +179,8 @@ class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Selects `units` by their kinds, once they are known."""
     generator_data: GeneratorData = msgspec.field(default_factory=dict)
     """Results of ApplicationSet generators that query external services."""
+    allows_several: bool = False
+    """Whether PATH may contain several things that nothing deploys together."""
 
 
 class _SourcePath(msgspec.Struct, frozen=True):

@@ -40,12 +40,12 @@ from tidegate.workspace.config import load_config
 from tidegate.workspace.discovery.appsets import clusters_from_secrets
 from tidegate.workspace.discovery.controller_settings import APPLICATION, with_rolling_sync
 from tidegate.workspace.discovery.discover import (
-    DiscoveryResult,
     discover,
     distinct_names,
     select_trees,
 )
 from tidegate.workspace.discovery.object_checks import find_typos
+from tidegate.workspace.discovery.result import DiscoveryResult
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.rendering.result import RenderFailure
@@ -108,7 +108,7 @@ class Workspace(msgspec.Struct, frozen=True):
         unit_trees = tuple(
             _with_policy_flags(unit_tree, request.policy) for unit_tree in configured
         )
-        selected = DiscoveryResult(unit_trees)
+        selected = DiscoveryResult(unit_trees, are_separate=discovery.are_separate)
         members = [member for unit_tree in unit_trees for member in unit_tree.members]
         all_members = (member for unit_tree in discovery.unit_trees for member in unit_tree.members)
         is_narrowed = bool(request.entry or request.units)

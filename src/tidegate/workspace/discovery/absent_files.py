@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import configparser
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tidegate.errors import Location, sanitize
 from tidegate.files import PathEscapeError, RootedFiles
@@ -16,8 +16,12 @@ SUBMODULES_FILE = ".gitmodules"
 MAX_CONFIG_SIZE = 1_000_000
 
 
-def absent_file_findings(scan: RepositoryScan) -> list[Finding]:
-    """Return a finding for each way in which files are absent from a checkout."""
+def absent_file_findings(scan: RepositoryScan, used_paths: Collection[str]) -> list[Finding]:
+    """Return a finding for each way in which files are absent from a checkout.
+
+    `used_paths`: the directories that units render.
+    """
+    used = {*used_paths, *scan.overlay_index.overlays, *scan.overlay_index.inputs}
     submodules = [path for path in _submodules(scan) if scan.is_searched(path)]
     links = [path for path in scan.escaping_links if scan.is_searched(path)]
     return [
@@ -34,6 +38,7 @@ def absent_file_findings(scan: RepositoryScan) -> list[Finding]:
             ("is an empty submodule", "are empty submodules"),
             "their files are in other repositories",
             "run `git submodule update --init`",
+            Severity.WARNING if any(_is_in(path, submodules) for path in used) else Severity.NOTE,
         ),
         *_finding(
             "units.outside",
@@ -46,7 +51,12 @@ def absent_file_findings(scan: RepositoryScan) -> list[Finding]:
 
 
 def _finding(
-    code: str, paths: Sequence[str], verbs: tuple[str, str], reason: str, fix: str
+    code: str,
+    paths: Sequence[str],
+    verbs: tuple[str, str],
+    reason: str,
+    fix: str,
+    severity: Severity = Severity.WARNING,
 ) -> Iterator[Finding]:
     """Yield one finding about all paths."""
     if not paths:
@@ -55,12 +65,16 @@ def _finding(
     subject = f"{name} and {len(paths) - 1} more" if len(paths) > 1 else name
     yield Finding(
         code=code,
-        severity=Severity.WARNING,
+        severity=severity,
         message=f"{subject} {verbs[len(paths) > 1]}",
         location=Location(paths[0]),
         reason=reason,
         fix=fix,
     )
+
+
+def _is_in(path: str, directories: Sequence[str]) -> bool:
+    return any(path == directory or path.startswith(f"{directory}/") for directory in directories)
 
 
 def _lfs_pointers(scan: RepositoryScan) -> list[str]:

@@ -24,7 +24,7 @@ def find_nested(scan: RepositoryScan, repositories: Iterable[str] = ()) -> list[
     candidates = {
         *repositories,
         *(path for path in (*scan.overlays, *scan.charts) if scan.is_searched(path)),
-    }
+    } - scan.components
     return [path for path in topmost(candidates, scan) if path != scan.search_path]
 
 
@@ -50,17 +50,17 @@ def values_findings(charts: Iterable[str], scan: RepositoryScan) -> list[Finding
             code="units.values",
             severity=Severity.NOTE,
             message=f"chart `{chart}` is rendered with its `values.yaml` only; it also has"
-            f" {_join_names(files)}",
+            f" {join_files(files)}",
             location=Location(files[0]),
             reason="no unit in this repository says which values files the chart is deployed with",
             fix=f"choose one with `--values {files[0]}`",
         )
         for chart in charts
-        if (files := _environment_values(chart, scan))
+        if (files := environment_values(chart, scan))
     ]
 
 
-def _environment_values(chart: str, scan: RepositoryScan) -> list[str]:
+def environment_values(chart: str, scan: RepositoryScan) -> list[str]:
     """Return the values files beside the `values.yaml` of a chart, or in a directory for them."""
     folders = {chart, *(posixpath.join(chart, name) for name in VALUES_DIRECTORIES)}
     return sorted(
@@ -73,7 +73,7 @@ def _environment_values(chart: str, scan: RepositoryScan) -> list[str]:
     )
 
 
-def _join_names(files: list[str]) -> str:
+def join_files(files: list[str]) -> str:
     named = ", ".join(f"`{file}`" for file in files[:MAX_UNUSED_NAMED])
     more = len(files) - MAX_UNUSED_NAMED
     return f"{named} and {more} more" if more > 0 else named
@@ -137,7 +137,7 @@ def unit_chart_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) ->
             fix=f"pass `{chart}` as PATH to check the units that it creates"
             + (
                 f", with `--values {files[0]}`"
-                if (files := _environment_values(chart, scan))
+                if (files := environment_values(chart, scan))
                 else ""
             ),
         )

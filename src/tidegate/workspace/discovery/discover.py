@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -24,12 +24,11 @@ from tidegate.dialect.argo.appset.queries import RegisteredCluster
 from tidegate.dialect.argo.argocd_cm import read_argocd_config
 from tidegate.dialect.flux.access import find_denied_access
 from tidegate.errors import PlanError
-from tidegate.health.lua import NO_LUA_RULES, LuaRules
-from tidegate.model.config import Config, ControllerSetting
+from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.capabilities import Capabilities
 from tidegate.model.text.names import unknown_name_error
-from tidegate.model.units.rendering import NO_ROOT, Directory, Tool, ToolDetection
+from tidegate.model.units.rendering import NO_ROOT, Directory, Tool
 from tidegate.model.units.source import LocalSource
 from tidegate.model.units.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_detection import detect_tool
@@ -67,8 +66,18 @@ from tidegate.workspace.discovery.findings import repository_findings
 from tidegate.workspace.discovery.left_out import split_left_out
 from tidegate.workspace.discovery.order import narrow_tree
 from tidegate.workspace.discovery.projects import Projects
+from tidegate.workspace.discovery.result import DiscoveryResult
 from tidegate.workspace.discovery.scan import MANIFEST_SUFFIXES, RepositoryScan
 from tidegate.workspace.discovery.self_repository import RepositoryAliases, find_repository_aliases
+from tidegate.workspace.discovery.separate import (
+    chart_units,
+    environment_findings,
+    plain_units,
+    separate_units,
+    soften_assumed_units,
+    with_files,
+    without_deployed_charts,
+)
 from tidegate.workspace.discovery.unit_tree import (
     RenderedUnit,
     RenderFunction,
@@ -80,6 +89,7 @@ from tidegate.workspace.discovery.unit_tree import (
     is_included,
     overlay_units,
     renders_itself,
+    with_applied_names,
     with_sources_of_trees,
     without_covered_parents,
     without_deployed_objects,
@@ -90,7 +100,7 @@ from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.render_unit import render_unit
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult
 from tidegate.workspace.rendering.sources import FindData
-from tidegate.workspace.request import LoadRequest, repository_root, unit_for_path
+from tidegate.workspace.request import LoadRequest, repository_root
 
 GetCapabilities: TypeAlias = Callable[[str], Awaitable[Capabilities]]
 CONCURRENT_UNITS = 16
@@ -134,29 +144,6 @@ class DiscoveryContext(msgspec.Struct, frozen=True):
 NO_CONFIG = Config()
 
 
-class DiscoveryResult(msgspec.Struct, frozen=True):
-    """The unit trees of a request, with the findings about them."""
-
-    unit_trees: tuple[UnitTree, ...]
-    findings: tuple[Finding, ...] = ()
-    controller_settings: Mapping[str, ControllerSetting] = msgspec.field(default_factory=dict)
-    """Settings of the real controllers, by name."""
-    is_repository: bool = False
-    """Whether resources define the units, so that flags for a plain unit do not apply."""
-    scan: RepositoryScan = msgspec.field(default_factory=lambda: RepositoryScan(NO_ROOT, ()))
-    """The scan of the tree that all locations refer to."""
-    scripts: LuaRules = NO_LUA_RULES
-    """Health rules of the repository."""
-    clusters: frozenset[str] = frozenset()
-    """Clusters that Argo CD knows from Git, or from the configuration."""
-
-    @property
-    def are_alternatives(self) -> bool:
-        """Whether trees have units in common, so that only one of them can be deployed."""
-        names = [name for unit_tree in self.unit_trees for name in unit_tree.unit_ids]
-        return len(names) != len(set(names))
-
-
 async def discover(
     request: LoadRequest,
     settings: RenderSettings,
@@ -165,7 +152,9 @@ async def discover(
 ) -> DiscoveryResult:
     """Find the units of a request. Raises if there is nothing to find."""
     result = await _discover(request, settings, get_capabilities, list_live)
-    findings = (*result.findings, *absent_file_findings(result.scan))
+    members = (member for unit_tree in result.unit_trees for member in unit_tree.members)
+    used_paths = {source.path for member in members for source in member.unit.sources}
+    findings = (*result.findings, *absent_file_findings(result.scan, used_paths))
     return replace(result, findings=result.scan.locator.locate_findings(findings))
 
 
@@ -181,7 +170,7 @@ async def _discover(
         settings, get_capabilities, target.config, request.generator_data, list_live
     )
     if not (target.is_tree or target.is_file):
-        result = await _discover_plain_units(_plain_units(request), scan, context)
+        result = await _discover_plain_units(plain_units(request), scan, context)
         is_chart = scan.search_path in scan.charts and not request.render_flags.get("values")
         charts = [scan.search_path] if is_chart else []
         return replace(result, findings=(*result.findings, *values_findings(charts, scan)))
@@ -204,31 +193,30 @@ async def _discover(
     if target.is_file:
         return await _discover_plain_units(_file_units(request, scan), scan, context)
     if scan.unit_charts:
-        chart_requests = [
-            replace(request, path_or_url=str(scan.root / chart)) for chart in scan.unit_charts
-        ]
-        units = [
-            msgspec.structs.replace(unit, is_implicit=True)
-            for chart_request in chart_requests
-            for unit in _plain_units(chart_request)
-        ]
-        result = await _discover_plain_units(units, scan, context)
-        without_values = () if request.render_flags.get("values") else scan.unit_charts
+        result = await _discover_plain_units(
+            chart_units(request, scan), scan, context, deployed_charts=False
+        )
+        roots = {unit_tree.members[0].unit.sources[0].path for unit_tree in result.unit_trees}
+        unnamed = () if request.render_flags.get("values") else sorted(roots)
+        result = soften_assumed_units(result)
         return replace(
             result,
             findings=(
                 *result.findings,
-                *values_findings(without_values, scan),
+                *environment_findings(unnamed, scan),
                 *unused_findings(scan, result.unit_trees),
             ),
         )
     nested = find_nested(scan)
+    if nested and request.allows_several:
+        result = await _discover_plain_units(separate_units(request, scan), scan, context)
+        return replace(soften_assumed_units(result), are_separate=True)
     if nested and scan.search_path not in scan.manifest_directories:
         require_single_target(request.path_or_url, scan)
     units = (
-        [_without_nested(unit, nested, scan) for unit in _plain_units(request)]
+        [_without_nested(unit, nested, scan) for unit in plain_units(request)]
         if nested
-        else _plain_units(request)
+        else plain_units(request)
     )
     result = await _discover_plain_units(units, scan, context)
     return replace(result, findings=(*result.findings, *nested_findings(nested)))
@@ -303,27 +291,13 @@ def _detect_tool(path: Path) -> Tool:
     return detect_tool(entry.name for entry in path.iterdir())
 
 
-def _plain_units(request: LoadRequest) -> list[Unit]:
-    """Return PATH as a plain unit, once for each cluster."""
-    return [
-        unit_for_path(request.path_or_url, request.policy, cluster=name, **request.render_flags)
-        for name in request.clusters
-    ]
-
-
 def _without_nested(unit: Unit, nested: Sequence[str], scan: RepositoryScan) -> Unit:
     """Return a plain directory without the overlays and charts inside it."""
     prefixes = tuple(f"{path}/" for path in nested)
     files = tuple(
         file for file in scan.files if scan.is_searched(file) and not file.startswith(prefixes)
     )
-    (source,) = unit.sources
-    if not isinstance(source.request, ToolDetection):
-        return unit
-    directory = msgspec.structs.replace(source.request.directory, files=files)
-    request = msgspec.structs.replace(source.request, directory=directory)
-    remaining_source = msgspec.structs.replace(source, request=request)
-    return msgspec.structs.replace(unit, sources=(remaining_source,))
+    return with_files(unit, files)
 
 
 def _file_units(load_request: LoadRequest, scan: RepositoryScan) -> list[Unit]:
@@ -339,7 +313,7 @@ def _file_units(load_request: LoadRequest, scan: RepositoryScan) -> list[Unit]:
             id=msgspec.structs.replace(unit.id, name=load_request.render_flags.get("name") or stem),
             sources=(source,),
         )
-        for unit in _plain_units(parent)
+        for unit in plain_units(parent)
     ]
 
 
@@ -362,11 +336,16 @@ async def _scan_target(
 
 
 async def _discover_plain_units(
-    units: list[Unit], scan: RepositoryScan, context: DiscoveryContext
+    units: list[Unit],
+    scan: RepositoryScan,
+    context: DiscoveryContext,
+    *,
+    deployed_charts: bool = True,
 ) -> DiscoveryResult:
     """Discover plain units and all units that they create.
 
-    The units that are created may show which repository this is.
+    The units that are created may show which repository this is. `deployed_charts`: whether to
+    keep charts that a unit of another chart deploys.
     """
     settings = replace(context.settings, search_pattern=None)
     aliases = await find_repository_aliases(scan, settings)
@@ -377,11 +356,15 @@ async def _discover_plain_units(
         unit_trees = (
             await _build_trees(units, scan, context, aliases) if aliases.findings else unit_trees
         )
+    if not deployed_charts:
+        unit_trees = without_deployed_charts(unit_trees, scan.root)
     if all(
         len(unit_tree.members) == 1 and not unit_tree.members[0].declared.findings
         for unit_tree in unit_trees
     ):
-        return DiscoveryResult(unit_trees, scan=scan)
+        are_paths = all(unit_tree.members[0].unit.is_path for unit_tree in unit_trees)
+        failures = () if are_paths else repository_findings(unit_trees, scan)
+        return DiscoveryResult(unit_trees, tuple(failures), scan=scan)
     return await _conclude(unit_trees, scan, context, aliases.findings)
 
 
@@ -449,7 +432,7 @@ async def _find_unit_trees(
         ]
         nodes = [
             node
-            for node in await build(standalone)
+            for node in await with_applied_names(await build(standalone), builder)
             if not _is_generator_input(node.member.unit, scan)
         ]
         roots, cycles = find_roots(nodes)

@@ -53,6 +53,10 @@ class OverlayIndex(msgspec.Struct, frozen=True):
         """Return whether overlays use the path as a patch or the like, and none includes it."""
         return path in self.inputs and path not in self.overlays
 
+    def uses(self, path: str) -> bool:
+        """Return whether an overlay includes a path, or uses it as a patch or the like."""
+        return path in self.inputs or path in self.overlays
+
     def including(self, path: str) -> list[str]:
         """Return the overlays that include a file or a directory."""
         return self.overlays.get(path, [])

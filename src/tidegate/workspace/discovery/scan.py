@@ -56,7 +56,11 @@ _UNIT_API_VERSION = lazy_regex(
     rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|(?:[a-z]+\.(?:toolkit|extensions)\.fluxcd|fluxcd\.controlplane)\.io)/""",
     re.MULTILINE,
 )
-_TEMPLATE_SYNTAX = lazy_regex(r"\$\{|\{\{|\{%|<%")
+_TEMPLATE_SYNTAX = lazy_regex(
+    r"\$\{|\$\([A-Z]|\{\{|\{%|<%|\[\[|<[A-Z][A-Z0-9_-]*>|@[A-Z][A-Z0-9_]*@"
+    r"|__[A-Z][A-Z0-9_]*__|%[A-Z][A-Z0-9_]+%"
+)
+"""Expressions of templates, and placeholders in capital letters."""
 _UNIT_KINDS = lazy_regex(
     rb"""^[\s-]*kind\s*:\s*["']?(?:Application|ApplicationSet|Kustomization|HelmRelease)\b""",
     re.MULTILINE,
@@ -281,16 +285,21 @@ class RepositoryScan:
         return tuple(settings)
 
     @cached_property
-    def manifest_directories(self) -> frozenset[str]:
-        """The directories with files of objects, whatever their kinds."""
-        return frozenset(
-            _parent(file)
+    def manifest_files(self) -> tuple[str, ...]:
+        """The files of objects in the search path, whatever their kinds."""
+        return tuple(
+            file
             for file in self.files
             if file.endswith(MANIFEST_SUFFIXES)
             and self.is_searched(file)
             and not self._is_hidden(file)
             and _ANY_OBJECT.search(self.content(file))
         )
+
+    @cached_property
+    def manifest_directories(self) -> frozenset[str]:
+        """The directories with files of objects, whatever their kinds."""
+        return frozenset(map(_parent, self.manifest_files))
 
     @property
     def candidates(self) -> list[Unit]:
@@ -342,6 +351,18 @@ class RepositoryScan:
             (folder, document.body)
             for folder, name in self.overlays.items()
             for document in self._parse(name, self.content(name))
+        )
+
+    @cached_property
+    def components(self) -> frozenset[str]:
+        """The directories of Kustomize components, which are never built by themselves."""
+        return frozenset(
+            folder
+            for folder, name in self.overlays.items()
+            if any(
+                get_text(document.body, "kind") == "Component"
+                for document in self._parse(name, self.content(name))
+            )
         )
 
     @cached_property

@@ -287,6 +287,29 @@ class UnitTreeBuilder:
         return self._results[key]
 
 
+async def with_applied_names(nodes: list[_Node], builder: UnitTreeBuilder) -> list[_Node]:
+    """Return the nodes; a unit that renders its own file has the name that it gives itself.
+
+    A kustomization on the way may add a prefix, a suffix or a namespace.
+    """
+    result: list[_Node] = []
+    for node in nodes:
+        unit = node.member.unit
+        applied = next(
+            (
+                member.unit
+                for member in _descendants(node)
+                if unit.location and unit.location.line and member.unit.location == unit.location
+            ),
+            unit,
+        )
+        if (applied.id.namespace, applied.id.name) == (unit.id.namespace, unit.id.name):
+            result.append(node)
+        else:
+            result += await builder.build([replace(applied, parent=None)])
+    return result
+
+
 async def with_sources_of_trees(nodes: list[_Node], builder: UnitTreeBuilder) -> list[_Node]:
     """Return the nodes; a unit uses a source of its own tree before one of another file.
 
