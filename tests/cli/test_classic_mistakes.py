@@ -732,7 +732,10 @@ FLUX = [
         "migration beside its application",
         flux(
             ks("shop", f"{WAITS}, force: true"),
-            shop=namespace() + deployment("api", CALLS_DATABASE) + job("api-migrate") + database(),
+            shop=namespace()
+            + deployment("api", CALLS_DATABASE)
+            + job("api-migrate").replace("shop/api-migrate:", "shop/api:")
+            + database(),
         ),
         "ORD020 ORD056",
         "migrate",

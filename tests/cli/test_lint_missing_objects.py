@@ -202,6 +202,19 @@ def test_a_headless_service_may_have_any_port(tmp_path: Path) -> None:
     assert lint_of_shop(tmp_path, headless, BACKENDS["HTTPRoute"] % "81") == []
 
 
+@pytest.mark.parametrize(
+    ("selector", "expected"), [("wbe", ["warning"]), ("other", []), ("web", [])]
+)
+def test_a_service_selects_pods_by_a_misspelled_label(
+    selector: str, expected: list[str], tmp_path: Path
+) -> None:
+    service = SERVICE.replace("{app: web}", f"{{app: {selector}}}")
+
+    findings = lint_of_shop(tmp_path, service, pods("Deployment", "web"))
+
+    assert [finding.severity for finding in findings] == expected
+
+
 def test_swapped_letters_are_a_misspelling_whatever_may_create_the_object(tmp_path: Path) -> None:
     web = pods("Deployment", "web", maps=("wbe",))
 

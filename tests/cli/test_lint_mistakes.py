@@ -271,3 +271,48 @@ def test_each_wave_in_values_is_rendered(
     }
 
     assert severities_of(tmp_path, files, "ORD047") == ["warning"] * expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "severity"), [("../baes", "warning"), ("generated", "note")], ids=["typo", "other"]
+)
+def test_a_misspelled_entry_of_a_kustomization_that_no_unit_deploys(
+    tmp_path: Path, entry: str, severity: str
+) -> None:
+    files = {
+        "cd/app.yaml": application("shop", "shop"),
+        "shop/settings.yaml": CONFIG_MAP,
+        "bootstrap/base/kustomization.yaml": "namePrefix: a-\n",
+        "bootstrap/lab/kustomization.yaml": f"resources: [{entry}]\n",
+    }
+
+    assert severities_of(tmp_path, files, "ORD049") == [severity]
+
+
+def test_a_misspelled_path_of_one_of_two_clusters(tmp_path: Path) -> None:
+    files = {}
+    for cluster in ("east", "west"):
+        root = kustomization("flux-system", path=f"./clusters/{cluster}")
+        files[f"clusters/{cluster}/flux-system/gotk-sync.yaml"] = flux(root)
+        files[f"clusters/{cluster}/flux-system/kustomization.yaml"] = "resources: [gotk-sync.yaml]"
+        files[f"clusters/{cluster}/settings.yaml"] = CONFIG_MAP
+    sync = "clusters/east/flux-system/gotk-sync.yaml"
+    files[sync] = files[sync].replace("clusters/east", "clusters/eats")
+
+    assert severities_of(tmp_path, files, "source.path") == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "severities"), [("shop", ["warning"]), ("other", [])], ids=["same", "another source"]
+)
+def test_an_application_in_two_files_of_a_directory(
+    tmp_path: Path, path: str, severities: list[str]
+) -> None:
+    files = {
+        "cd/one.yaml": application("shop", "shop"),
+        "cd/two.yaml": application("shop", path, policy=""),
+        "shop/settings.yaml": CONFIG_MAP,
+        "other/settings.yaml": CONFIG_MAP,
+    }
+
+    assert severities_of(tmp_path, files, "ORD014") == severities

@@ -281,3 +281,17 @@ def test_a_patch_without_a_target_is_an_error_where_all_bases_are_here(tmp_path:
     codes = [finding.code for finding in lint_report(root).findings]
 
     assert "render.kustomize.target" in codes
+
+
+def test_the_rest_of_an_overlay_is_read_without_a_chart_that_it_inflates(tmp_path: Path) -> None:
+    chart = "{name: argo-cd, repo: https://charts.example.com, version: 1.0.0}"
+    files = {
+        "cd/kustomization.yaml": f"resources: [web.yaml]\nhelmCharts: [{chart}]\n",
+        "cd/web.yaml": application("web", "web"),
+        "web/all.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"
+        + config_map("web"),
+    }
+    root = write_files(tmp_path, files)
+
+    assert unit_names(root) == ["cd", "Application/argocd/web"]
+    assert lint_codes(root) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from tests.mutations.objects import MISSING, misspell
 from tests.mutations.operator import breaking
@@ -165,8 +166,18 @@ def misspell_substitution_source(repository: Repository) -> Iterator[Change]:
 
 @breaking("ORD045")
 def remove_decryption(repository: Repository) -> Iterator[Change]:
+    paths = {
+        str(get_mapping(document.body, "spec").get("path", "")).strip("./")
+        for document in kustomizations(repository)
+    }
     for document in kustomizations(repository):
-        if get_mapping(document.body, "spec", "decryption"):
+        path = str(get_mapping(document.body, "spec").get("path", "")).strip("./")
+        inner = tuple(f"{other}/" for other in paths if other.startswith(f"{path}/"))
+        is_encrypted = any(
+            file.startswith(f"{path}/") and not file.startswith(inner) and "\nsops:" in text
+            for file, text in repository.files.items()
+        )
+        if get_mapping(document.body, "spec", "decryption") and is_encrypted:
             yield repository.drop(document, ("spec", "decryption"), document.name, ".sops.yaml")
 
 
@@ -265,7 +276,9 @@ def define_unit_twice(repository: Repository) -> Iterator[Change]:
     for document in kustomizations(repository):
         spec = {**get_mapping(document.body, "spec"), "interval": "59m"}
         folder = document.file.rpartition("/")[0]
-        if f"{folder}/kustomization.yaml" not in repository.files:
+        parents = [folder, *(str(parent) for parent in PurePosixPath(folder).parents)]
+        # A kustomization.yaml does not include the copy.
+        if not any(f"{parent}/kustomization.yaml" in repository.files for parent in parents):
             copy = f"{folder}/copy-of-{document.name}.yaml"
             text = dump({**document.body, "spec": spec})
             yield Change({copy: text}, document.label, (document.name,))

@@ -144,6 +144,8 @@ def add_environment_variable(repository: Repository) -> Iterator[Change]:
 def add_unrelated_file(repository: Repository) -> Iterator[Change]:
     folders = dict.fromkeys(document.file.rpartition("/")[0] for document in repository.documents)
     for folder in folders:
+        if folder.endswith("templates"):
+            continue  # Helm renders each file of this directory
         yield Change(
             {f"{folder}/NOTES.md".lstrip("/"): "# Notes\n\nNothing to deploy here.\n"}, folder
         )

@@ -159,6 +159,51 @@ def change_backend_port(repository: Repository) -> Iterator[Change]:
             yield repository.replace(document, change, *names, place="backend port")
 
 
+@breaking(*MISSING)
+def misspell_selector(repository: Repository) -> Iterator[Change]:
+    """Misspell a label in the selector of a Service."""
+    labels = {
+        str(value)
+        for document in repository.find(*WORKLOADS)
+        for value in get_mapping(document.body, "spec", "template", "metadata", "labels").values()
+    }
+    for document in repository.find("Service"):
+        for label, value in get_mapping(document.body, "spec", "selector").items():
+            if value in labels:
+                wrong = misspell(str(value))
+                path: Path = ("spec", "selector", label)
+                yield repository.set(document, path, wrong, wrong, document.name)
+
+
+@breaking(*MISSING)
+def move_to_other_namespace(repository: Repository) -> Iterator[Change]:
+    """Move a ConfigMap, Secret or account away from the workload that uses it."""
+    path: Path = ("metadata", "namespace")
+    for document, user in _used_objects(repository):
+        if get_mapping(document.body, "metadata").get("namespace"):
+            yield repository.set(document, path, "other", document.name, user.name)
+
+
+@breaking(*MISSING, "ORD049", "render.kustomize.missing", "render.data")
+def remove_used_object(repository: Repository) -> Iterator[Change]:
+    """Delete a ConfigMap, Secret or account that a workload of the same directory uses."""
+    for document, user in _used_objects(repository):
+        yield repository.remove(document, document.name, user.name)
+
+
+def _used_objects(repository: Repository) -> Iterator[tuple[Document, Document]]:
+    """Yield objects with a workload of the same directory that cannot start without them."""
+    parents = ("configMapRef", "configMapKeyRef", "configMap", "secretRef", "secretKeyRef")
+    for document in repository.find("ConfigMap", "Secret", "ServiceAccount"):
+        for user in repository.find(*WORKLOADS):
+            names = {value for _, value in pod_references(user, parents, "name")}
+            names |= {value for _, value in strings_at(user.body, "serviceAccountName")}
+            is_near = user.file.rpartition("/")[0] == document.file.rpartition("/")[0]
+            if is_near and document.name in names and "sops" not in document.body:
+                yield document, user
+                break
+
+
 @breaking("ORD062", "ORD008", "preflight.not-served")
 def misspell_kind(repository: Repository) -> Iterator[Change]:
     for document in repository.find(*WORKLOADS, "ConfigMap", "Service", "CronJob", "Ingress"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -41,6 +42,17 @@ async def test_a_rule_reports_the_marked_lines_of_its_bad_example(
         (sorted_finding.code, str(sorted_finding.location), sorted_finding.message)
         for sorted_finding in report.sorted_findings
     ]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_page_says_when_its_rule_is_silent(path: Path) -> None:
+    (paragraph,) = re.findall(
+        r"^\*\*(?:When it is silent:|The rule is silent)(.{40,}?)^##? ",
+        path.read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+
+    assert paragraph
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

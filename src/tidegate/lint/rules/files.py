@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from tidegate.documents import Document
 from tidegate.lint.context import LintContext, LintFile, LintObject, OverlayEntry
@@ -17,6 +17,7 @@ from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text, get_
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.plans.plan import ItemAction
 from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.text.suggest import find_misspelled
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.rendering import ArgoDetails, ArgoPlugin, ToolDetection
 from tidegate.model.units.unit import Unit, UnitId
@@ -61,6 +62,7 @@ PUBLIC_KEYS = frozenset({"url", "type", "name", "project", "server", "username",
 )
 def missing_overlay_entry(context: LintContext) -> Iterator[Diagnostic]:
     deployed = _deployed_directories(context)
+    siblings = _siblings(context) if context.missing_entries else {}
     for entry in context.missing_entries:
         at = FieldRef(entry.document, entry.field)
         if entry.target in context.git_ignored_files:
@@ -70,21 +72,52 @@ def missing_overlay_entry(context: LintContext) -> Iterator[Diagnostic]:
                 severity=Severity.NOTE,
                 why="the file is not in the repository that Argo CD or Flux checks out",
             )
-        elif (posixpath.dirname(entry.overlay) or ".") not in deployed:
+            continue
+        folder = posixpath.dirname(entry.overlay) or "."
+        similar = _similar_sibling(entry, context.overlay_targets[folder], siblings)
+        is_undeployed = folder not in deployed
+        if is_undeployed and not similar:
             yield Diagnostic(
                 message=f"`{entry.text}` does not exist",
                 at=at,
                 severity=Severity.NOTE,
                 why=f"no unit deploys `{entry.overlay}`, so a plugin may generate the file",
             )
-        else:
-            is_generator = str(entry.field[0]).endswith("Generator")
-            yield Diagnostic(
-                message=f"`{entry.text}` does not exist",
-                at=at,
-                severity=Severity.WARNING if is_generator else Severity.ERROR,
-                why=f"`kustomize build` fails for `{entry.overlay}` as a whole",
-            )
+            continue
+        is_generator = str(entry.field[0]).endswith("Generator")
+        yield Diagnostic(
+            message=f"`{entry.text}` does not exist",
+            at=at,
+            severity=Severity.WARNING if is_generator or is_undeployed else Severity.ERROR,
+            why=f"`kustomize build` fails for `{entry.overlay}` as a whole",
+            fix=f"did you mean `{similar}`?" if similar else "",
+        )
+
+
+def _siblings(context: LintContext) -> dict[str, set[str]]:
+    """Return the files and directories in each directory."""
+    siblings: dict[str, set[str]] = {}
+    for file in context.files:
+        path = file
+        while path and path not in siblings.setdefault(posixpath.dirname(path), set()):
+            siblings[posixpath.dirname(path)].add(path)
+            path = posixpath.dirname(path)
+    return siblings
+
+
+def _similar_sibling(
+    entry: OverlayEntry, named: Collection[str], siblings: Mapping[str, Collection[str]]
+) -> str:
+    """Return a file or directory that an entry probably means, and that no other entry names."""
+    stem, extension = posixpath.splitext(posixpath.basename(entry.target))
+    stems = {
+        other_stem: name
+        for name in sorted(siblings.get(posixpath.dirname(entry.target), ()))
+        for other_stem, other_extension in [posixpath.splitext(posixpath.basename(name))]
+        if other_extension == extension and name not in named
+    }
+    similar = find_misspelled(stem, stems)
+    return posixpath.basename(stems[similar]) if similar else ""
 
 
 def _deployed_directories(context: LintContext) -> set[str]:

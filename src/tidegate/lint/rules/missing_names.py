@@ -8,11 +8,12 @@ from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.dependencies import DependencyIndex, dependency_index
 from tidegate.lint.names import object_name
 from tidegate.lint.outside import outside_sources
+from tidegate.lint.pods import pod_template, template_path
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.skipped_crds import skipped_definitions
 from tidegate.model.finding import Severity
-from tidegate.model.k8s.json_fields import get_mappings, get_text
-from tidegate.model.k8s.objects import Kind, Ref, versionless_key
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref, versionless_key
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import (
     Dependent,
@@ -47,6 +48,7 @@ PART_NAMES = {UnmetDependencyType.KEY: "key", UnmetDependencyType.PORT: "port"}
 def dangling_reference(context: LintContext) -> Iterator[Diagnostic]:
     index = dependency_index(context)
     yield from skipped_definitions(context)
+    yield from _misspelled_selectors(context)
     for unmet_dependency in context.missing:
         if unmet_dependency.type in SEPARATE_TYPES or unmet_dependency.ref is None:
             continue
@@ -61,6 +63,40 @@ def dangling_reference(context: LintContext) -> Iterator[Diagnostic]:
             yield from _missing_part(index, unmet_dependency, dependents[0], unmet_dependency.ref)
         else:
             yield from _missing_name(index, unmet_dependency, dependents, unmet_dependency.ref)
+
+
+def _misspelled_selectors(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield Services without pods whose selector looks like misspelled labels of pods.
+
+    Without such labels an operator, or something outside of the repository, may create the pods.
+    """
+    labels_by_namespace: dict[tuple[str, str], list[tuple[LintObject, JsonObject]]] = {}
+    for obj in context.objects:
+        if template_path(obj) is not None:
+            labels = get_mapping(pod_template(obj), "metadata", "labels")
+            key = (obj.unit.destination.cluster, obj.ref.namespace)
+            labels_by_namespace.setdefault(key, []).append((obj, labels))
+    for service in context.objects_of_kind("", "Service"):
+        selector = get_mapping(service.body, "spec", "selector")
+        key = (service.unit.destination.cluster, service.ref.namespace)
+        workloads = labels_by_namespace.get(key, ())
+        if not selector or any(selector.items() <= labels.items() for _, labels in workloads):
+            continue
+        for workload, labels in workloads:
+            wrong = [label for label in selector if selector[label] != labels.get(label)]
+            if all(find_misspelled(str(selector[at]), [str(labels.get(at))]) for at in wrong):
+                yield Diagnostic(
+                    message=(
+                        f"{object_name(service.ref)} selects no pods: no workload has the label"
+                        f" `{wrong[0]}: {selector[wrong[0]]}`"
+                    ),
+                    at=FieldRef(service.document, ("spec", "selector", wrong[0])),
+                    related=(FieldRef(workload.document),),
+                    severity=Severity.WARNING,
+                    why="a Service without pods refuses all connections",
+                    fix=f"did you mean `{labels[wrong[0]]}`, as in {object_name(workload.ref)}?",
+                )
+                break
 
 
 def _is_named_in_field(

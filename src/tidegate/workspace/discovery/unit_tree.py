@@ -50,6 +50,7 @@ from tidegate.workspace.rendering.result import RenderFailure, RenderResult
 from tidegate.workspace.rendering.sources import FindData
 
 NO_DECLARATIONS = Declarations()
+BOOTSTRAP_FILE = "gotk-sync.yaml"
 RenderFunction = Callable[[Unit, FindData], Awaitable[RenderResult | RenderFailure]]
 
 
@@ -652,8 +653,14 @@ def is_included(unit: Unit, scan: RepositoryScan) -> bool:
 
 
 def renders_itself(unit: Unit) -> bool:
-    """Return whether the file of a unit is in a directory that it renders."""
+    """Return whether the file of a unit is in a directory that it renders, or should be.
+
+    `flux bootstrap` writes the root to `gotk-sync.yaml`, below its path (Flux 2.8,
+    pkg/manifestgen/sync/sync.go). If the path is misspelled, it is a root nevertheless.
+    """
     name = unit.location.name if unit.location else ""
+    if posixpath.basename(name) == BOOTSTRAP_FILE:
+        return True
     paths = [
         source.path
         for source in unit.sources
