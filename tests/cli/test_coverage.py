@@ -51,6 +51,28 @@ def test_an_empty_directory_is_nothing_to_check(tmp_path: Path) -> None:
     assert (ran.returncode, allowed.returncode) == (9, 0)
 
 
+def test_units_without_a_valid_object_are_counted(tmp_path: Path) -> None:
+    source = (
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n"
+        "metadata: {name: flux-system, namespace: flux-system}\n"
+        f"spec: {{interval: 1m, url: '{URL}', ref: {{branch: main}}}}\n"
+    )
+    unit = (
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"
+        "metadata: {name: near, namespace: flux-system}\n"
+        "spec: {interval: 1m, path: ./near, prune: true,"
+        " sourceRef: {kind: GitRepository, name: flux-system}}\n"
+    )
+    without_namespace = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+    write_files(
+        tmp_path, {"flux/all.yaml": f"{source}---\n{unit}", "near/a.yaml": without_namespace}
+    )
+
+    ran = lint(tmp_path)
+
+    assert "1 unit" in next(line for line in ran.stdout.splitlines() if "nothing" in line)
+
+
 def test_a_result_names_what_it_does_not_rest_on(
     mostly_elsewhere: Path, wording: RecordedWording
 ) -> None:

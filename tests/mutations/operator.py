@@ -20,8 +20,8 @@ class Operator(msgspec.Struct, frozen=True):
 
     name: str
     apply: Apply
-    codes: frozenset[str]
-    """Codes of which one has to be reported; empty for a harmless operator."""
+    codes: tuple[str, ...]
+    """Codes of which one has to be reported, most probable first; none if it is harmless."""
 
     @property
     def is_breaking(self) -> bool:
@@ -30,15 +30,15 @@ class Operator(msgspec.Struct, frozen=True):
 
 def breaking(*codes: str) -> Callable[[Apply], Apply]:
     """Register a mistake that `lint` has to report with one of these codes."""
-    return _register(frozenset(codes))
+    return _register(codes)
 
 
 def harmless(apply: Apply) -> Apply:
     """Register a change that `lint` must not report."""
-    return _register(frozenset())(apply)
+    return _register(())(apply)
 
 
-def _register(codes: frozenset[str]) -> Callable[[Apply], Apply]:
+def _register(codes: tuple[str, ...]) -> Callable[[Apply], Apply]:
     def register(apply: Apply) -> Apply:
         name = apply.__name__.replace("_", "-")
         assert name not in OPERATORS, f"two operators are named {name}"

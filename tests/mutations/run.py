@@ -7,6 +7,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from itertools import zip_longest
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -70,22 +72,31 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def choose_mutations(
-    repositories: Iterable[Repository], operators: Sequence[str], per_operator: int, seed: int
+    repositories: Iterable[Repository], operators: Sequence[str], places: int, seed: int
 ) -> list[Mutation]:
-    """Return the mutations of some operators; at most `per_operator` places each, unless 0."""
+    """Return mutations of some operators, at most `places` of each sort, unless 0.
+
+    Each operator has as many as the others, if it has enough places.
+    """
     generator = random.Random(seed)
     repositories = [*repositories]
     chosen: list[Mutation] = []
-    for name in operators:
-        places = [
-            Mutation(name, repository.name, change)
-            for repository in repositories
-            for change in OPERATORS[name].apply(repository)
-        ]
-        if per_operator and len(places) > per_operator:
-            places = generator.sample(places, per_operator)
-        chosen += places
+    for is_breaking in (True, False):
+        names = [name for name in operators if OPERATORS[name].is_breaking == is_breaking]
+        by_operator = [_mutations_of(name, repositories) for name in names]
+        for mutations in by_operator:
+            generator.shuffle(mutations)
+        in_turn = [mutation for turn in zip_longest(*by_operator) for mutation in turn if mutation]
+        chosen += sorted(in_turn[: places or None], key=lambda item: names.index(item.operator))
     return chosen
+
+
+def _mutations_of(name: str, repositories: Iterable[Repository]) -> list[Mutation]:
+    return [
+        Mutation(name, repository.name, change)
+        for repository in repositories
+        for change in OPERATORS[name].apply(repository)
+    ]
 
 
 def run_mutations(
@@ -115,17 +126,21 @@ def lint_changed(
 ) -> tuple[LintFinding, ...] | str:
     """Return the errors and warnings of a changed repository, or the output of a crash."""
     with tempfile.TemporaryDirectory() as scratch:
-        user_home = Path(scratch) / "home"
         root = Path(scratch) / repository.name
-        user_home.mkdir()
         repository.write_to(root, changes)
-        environment = {"HOME": str(user_home), "PATH": "/usr/bin:/bin"}
+        environment = {"HOME": _user_home().name, "PATH": "/usr/bin:/bin"}
         run = run_in_process(root, environment, ("lint", ".", "--offline", "-o", "json"))
         try:
             document = msgspec.json.decode(run.stdout, type=LintDocument)
         except msgspec.DecodeError:
             return run.stderr or run.stdout or f"exit code {run.code}"
     return tuple(finding for finding in document.findings if finding.severity in REPORTED)
+
+
+@cache
+def _user_home() -> tempfile.TemporaryDirectory[str]:
+    """Return the home of this process; most units of a changed repository are in its cache."""
+    return tempfile.TemporaryDirectory()
 
 
 def judge(

@@ -16,8 +16,12 @@ def coverage_lines(coverage: Coverage) -> Iterator[str]:
     """Yield the block; nothing if everything was looked at."""
     if not coverage.gaps and not coverage.is_incomplete:
         return
-    if not coverage.unit_count or not (coverage.gaps or coverage.object_count):
+    if not coverage.unit_count:
         yield "nothing to check: no unit and no object was found"
+        return
+    if not (coverage.gaps or coverage.object_count):
+        units = count_noun(coverage.unit_count, "unit")
+        yield f"nothing was checked: no valid object was found in {units}"
         return
     yield (
         f"checked {count_noun(coverage.object_count, 'object')} in {coverage.rendered_count:,} of"
