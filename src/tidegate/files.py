@@ -82,7 +82,7 @@ def resolve_within(path: Path, root: Path) -> Path:
     The result need not exist.
     """
     try:
-        os.stat(path)  # noqa: PTH116  (it is hot, and only the system itself finds every circle)
+        os.stat(path)  # noqa: PTH116  (it is hot, and only the system itself finds every cycle of links)
     except ValueError:
         raise PathEscapeError(PathViolation.INVALID) from None
     except OSError as error:

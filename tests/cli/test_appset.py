@@ -106,4 +106,4 @@ def test_a_file_without_a_set_is_an_error(ladder: Ladder) -> None:
     )
 
     assert ran.returncode == 3
-    assert "error[plan.sets]" in ran.stderr
+    assert "error[plan.appsets]" in ran.stderr

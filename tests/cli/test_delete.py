@@ -164,6 +164,6 @@ def test_a_unit_that_cannot_be_read_is_not_deleted(tmp_path: Path) -> None:
     ran = run(folder)
 
     assert (ran.returncode, ran.stdout) == (3, "")
-    (error,) = [line for line in ran.stderr.splitlines() if "error[plan.faults]: " in line]
+    (error,) = [line for line in ran.stderr.splitlines() if "error[plan.errors]: " in line]
     assert "`Application/" in error
     assert "error[dialect.incomplete]" in ran.stderr

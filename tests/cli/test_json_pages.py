@@ -21,7 +21,7 @@ CASES = {
     "units": "units examples/platform",
     "waves": "waves examples/platform",
     "graph": "graph examples/platform",
-    "lint": "lint examples/broken/circle",
+    "lint": "lint examples/broken/cycle",
     "health": "health examples/first/app-service.yaml",
     "kinds": "kinds Certificate",
     "cache, doctor, version": "doctor",

@@ -253,7 +253,7 @@ def test_an_open_window_holds_no_unit_and_the_time_of_the_check_is_reported(tmp_
 
     assert "argo.window]" not in ran.stderr
     assert any(
-        "note[argo.window-moment]" in line and "2026-11-17 12:00:00 UTC" in line
+        "note[argo.window-time]" in line and "2026-11-17 12:00:00 UTC" in line
         for line in ran.stderr.splitlines()
     )
 
@@ -268,7 +268,7 @@ def test_a_scenario_sets_the_start_time_of_a_simulation(tmp_path: Path) -> None:
     wrong = tidegate("simulate", repository.root, "--scenario", scenario)
 
     assert any(
-        "note[argo.window-moment]" in line and "2026-11-17 22:30:00 UTC" in line
+        "note[argo.window-time]" in line and "2026-11-17 22:30:00 UTC" in line
         for line in ran.stderr.splitlines()
     )
     assert any(

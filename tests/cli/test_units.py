@@ -125,7 +125,7 @@ def test_alternatives_are_planned_one_after_another_and_rolled_out_by_name_alone
     assert (planned.returncode, len(heads)) == (0, 2)
     assert refused.returncode == 3
     assert any(
-        "error[plan.entry]" in line and "`clusters/prod/flux-system/gotk-sync.yaml`" in line
+        "error[plan.root]" in line and "`clusters/prod/flux-system/gotk-sync.yaml`" in line
         for line in refused.stderr.splitlines()
     )
     assert (chosen.returncode, "gotk-sync.yaml" in chosen.stdout) == (0, False)
@@ -231,7 +231,7 @@ def test_an_invalid_unit_prevents_all_writes_without_skip_broken(
         "error[source.path]" in line and "`Kustomization/flux-system/metrics`" in line
         for line in refused.stderr.splitlines()
     )
-    wording(line for line in refused.stderr.splitlines() if "error[plan.faults]" in line)
+    wording(line for line in refused.stderr.splitlines() if "error[plan.errors]" in line)
     wording(refused.stdout)
     assert kept.returncode == 4, kept.stderr
     wording(line for line in kept.stdout.splitlines() if "  applied  " in line)
@@ -300,7 +300,7 @@ def test_the_configuration_defines_roots_and_ignored_files(
     assert names(chosen.stdout) == SHOWN[3:]
     assert strange.returncode == 3
     assert any(
-        "error[config.entry]" in line and "`clusters/nowhere`" in line
+        "error[config.root]" in line and "`clusters/nowhere`" in line
         for line in strange.stderr.splitlines()
     )
     assert names(ignored.stdout) == SHOWN[:3]

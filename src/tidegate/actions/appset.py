@@ -30,7 +30,7 @@ async def generate_appsets(
     if not generated_sets and not findings:
         hint = "list ApplicationSets of charts and overlays with `tidegate units`"
         problem = "no ApplicationSet found"
-        raise PlanError("plan.sets", problem, location=Location(request.path_or_url), hint=hint)
+        raise PlanError("plan.appsets", problem, location=Location(request.path_or_url), hint=hint)
     return GeneratedAppSets(
         tuple(row for generated_set in generated_sets for row in _set_rows(generated_set)), findings
     )

@@ -147,7 +147,7 @@ def _refuse_unknown_units(workspace: Workspace, plan_result: PlanResult) -> None
         problem = (
             f"nothing was deleted: the objects of `{plan_result.unknown_units[0]}` are unknown"
         )
-        raise ExceptionGroup("not read", [*errors, PlanError("plan.faults", problem)])
+        raise ExceptionGroup("not read", [*errors, PlanError("plan.errors", problem)])
 
 
 async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Deletion:

@@ -111,7 +111,7 @@ def _closed_window_finding(unit: Unit, block: WindowBlock) -> Finding:
 
 def _assumed_time_finding(unit: Unit, now: Ms) -> Finding:
     return Finding(
-        code="argo.window-moment",
+        code="argo.window-time",
         severity=Severity.NOTE,
         message=f"sync windows are evaluated as of {format_timestamp(now)}",
         location=Location(unit.policy.windows[0].where),

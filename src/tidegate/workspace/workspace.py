@@ -139,7 +139,7 @@ class Workspace(msgspec.Struct, frozen=True):
             names = (f"`{name}`" for name in distinct_names(roots))
             problem = f"several roots create the same units: {', '.join(names)}"
             hint = "select one with `--root`"
-            raise PlanError("plan.entry", problem, hint=hint)
+            raise PlanError("plan.root", problem, hint=hint)
         return self.unit_trees
 
     def findings_for(self, members: Iterable[RenderedUnit]) -> tuple[Finding, ...]:
@@ -226,7 +226,7 @@ class Workspace(msgspec.Struct, frozen=True):
             count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
             problem = f"nothing was written: {count} reported above"
             hint = "skip units with errors and their dependents with `--skip-broken`"
-            raise PlanError("plan.faults", problem, hint=hint)
+            raise PlanError("plan.errors", problem, hint=hint)
 
 
 def _with_controller_settings(

@@ -273,7 +273,7 @@ def _select_configured_roots(result: DiscoveryResult, config: Config) -> Discove
     ]
     unknown = [
         Finding(
-            code="config.entry",
+            code="config.root",
             severity=Severity.ERROR,
             message=f"root `{entry.text}` not found",
             location=entry.location,
