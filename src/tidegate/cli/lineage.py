@@ -10,9 +10,14 @@ from tidegate.cli.confirm import print_target
 from tidegate.cli.options import Flags
 from tidegate.cli.output import max_line_width, note
 from tidegate.cli.progress import ProgressLine
-from tidegate.cli.requests import load_request, with_workspace
+from tidegate.cli.requests import (
+    cluster_targets,
+    load_request,
+    static_targets,
+    with_workspace,
+)
 from tidegate.cli.unit_arguments import find_unit_ids
-from tidegate.clusters.session import Session
+from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.inspection.lineage import read_lineages, trace_object
 from tidegate.inspection.live_tree import LiveTreeBuilder
 from tidegate.model.units.unit import UnitId
@@ -26,7 +31,7 @@ def show_tree(
     arguments: Sequence[str], flags: Flags, progress_line: ProgressLine, *, compact: bool
 ) -> int:
     """Print the trees of units: by Git, or by the selected cluster. Without arguments: of roots."""
-    flags["sandbox"] = flags["still"] = not _is_cluster_selected(flags)
+    target = _selected_clusters(flags)
 
     async def read_trees(
         session: Session, workspace: Workspace
@@ -38,15 +43,15 @@ def show_tree(
             lineage = next((item for item in lineages if unit in item.units), None)
             if lineage is None:
                 continue
-            if flags["sandbox"]:
+            if target.simulation:
                 nodes.append(lineage.build_tree(unit, compact=compact))
             else:
                 nodes.append(await LiveTreeBuilder(lineage, session, compact).build(unit))
         return nodes, workspace
 
-    nodes, workspace = with_workspace(load_request(flags["path"], flags), flags, read_trees)
+    nodes, workspace = with_workspace(load_request(flags["path"], flags), flags, read_trees, target)
     progress_line.clear()
-    if flags["sandbox"]:
+    if target.simulation:
         note("the tree shows Git; add --context to show the cluster")
     else:
         print_target(flags)
@@ -62,15 +67,16 @@ def _tree_units(arguments: Sequence[str], workspace: Workspace, flags: Flags) ->
     return [member.unit.id for member in workspace.members if member.unit.parent is None]
 
 
-def _is_cluster_selected(flags: Flags) -> bool:
-    """Return whether a cluster is selected; otherwise only Git is read."""
+def _selected_clusters(flags: Flags) -> ClusterTargets:
+    """Return the selected clusters; without any, only Git is read."""
     values = (flags["context"], flags["kubeconfig"], flags["clusters"] or None)
-    return any(value is not None for value in values)
+    is_selected = any(value is not None for value in values)
+    return cluster_targets(flags) if is_selected else static_targets(flags)
 
 
 def show_trace(kind: str, name: str, flags: Flags, progress_line: ProgressLine) -> int:
     """Print the origin of an object and return the exit code."""
-    flags["sandbox"] = flags["still"] = not _is_cluster_selected(flags)
+    target = _selected_clusters(flags)
 
     async def read_trace(
         session: Session, workspace: Workspace
@@ -80,7 +86,9 @@ def show_trace(kind: str, name: str, flags: Flags, progress_line: ProgressLine) 
             lineages, kind, name, flags["namespace_filter"], session
         ), workspace
 
-    blocks, workspace = with_workspace(load_request(flags["path"], flags), flags, read_trace)
+    blocks, workspace = with_workspace(
+        load_request(flags["path"], flags), flags, read_trace, target
+    )
     progress_line.clear()
     options.print_result(
         flags["output"], [trace_document(blocks)], trace_lines(blocks, max_line_width(sys.stdout))

@@ -108,7 +108,7 @@ def simulation_config(flags: Flags) -> SimulationConfig:
         operators=flags.get("operator_defs"),
         seed=flags.get("seed", 0),
         start=flags.get("start"),
-        is_static=flags.get("still", False),
+        has_controllers=not flags.get("still", False),
     )
 
 

@@ -12,6 +12,7 @@ from tidegate.clusters.connect import (
     WATCH_TIMEOUT,
     Worker,
 )
+from tidegate.clusters.static_world import StaticWorld
 from tidegate.files import read_user_file
 from tidegate.model.k8s.objects import Json, Kind
 from tidegate.model.operators.rows import Knowledge
@@ -51,12 +52,14 @@ class SimulationConfig(msgspec.Struct, frozen=True, kw_only=True):
     duration_estimate: DurationEstimate = DurationEstimate.LIKELY
     """Which end of each duration range counts."""
     is_static: bool = False
-    """Whether the clusters are only read, so that no controllers need to run."""
+    """Whether the clusters are only read, so that nothing needs to be simulated."""
+    has_controllers: bool = True
+    """Whether controllers run; a preview needs none."""
 
     @property
-    def is_bare(self) -> bool:
-        """Whether the clusters have base objects only, and no controllers."""
-        return self.is_static and self.scenario is None and not self.assumed
+    def is_new(self) -> bool:
+        """Whether the clusters have the objects of new clusters only."""
+        return self.scenario is None and not self.assumed
 
 
 def build_sandbox(
@@ -66,7 +69,9 @@ def build_sandbox(
     clusters: Iterable[str] = ("",),
 ) -> World:
     """Build simulated clusters with controllers, kubelet, operators and preinstalled objects."""
-    if simulation.is_bare:
+    if simulation.is_static and simulation.is_new:
+        return StaticWorld(simulation.start)
+    if simulation.is_new and not simulation.has_controllers:
         return _build_bare(simulation, workers, clusters)
     from tidegate.sandbox.world import START, Sandbox
 
@@ -86,6 +91,8 @@ def add_sandbox_clusters(
     world: World, simulation: SimulationConfig, clusters: Iterable[str]
 ) -> None:
     """Add simulated clusters to a simulated World."""
+    if isinstance(world, StaticWorld):
+        return  # all clusters are the same
     sandbox, knowledge, scenario = (
         _require_sandbox(world),
         load_knowledge(simulation),
@@ -242,10 +249,12 @@ def load_knowledge(simulation: SimulationConfig | None) -> Knowledge:
         from tidegate.knowledge.reader import load_builtin_knowledge
 
         return load_builtin_knowledge()
+    knowledge = read_knowledge_files(simulation)
+    if simulation.is_new:
+        return knowledge
     from tidegate.knowledge.catalog import KindCatalog
     from tidegate.sandbox.operators.named_objects import externally_served_rows
 
-    knowledge = read_knowledge_files(simulation)
     givens = (_read_scenario(simulation).given, *simulation.assumed.values())
     kinds = [kind for given in givens for kind in given.kinds]
     if not kinds:

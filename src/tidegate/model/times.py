@@ -17,6 +17,8 @@ Ms = NewType("Ms", int)
 SECOND = Ms(1_000)
 MINUTE = Ms(60_000)
 HOUR = Ms(3_600_000)
+SIMULATION_START = Ms(1_767_225_600_000)
+"""The default start of the simulated clock: the beginning of 2026."""
 Duration: TypeAlias = Annotated[Ms, msgspec.Meta(ge=0, extra={"step": 1})]
 """A duration in a user file, such as `1m30s`."""
 WholeSeconds: TypeAlias = Annotated[Ms, msgspec.Meta(ge=0, extra={"step": SECOND})]

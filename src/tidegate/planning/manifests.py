@@ -30,8 +30,8 @@ from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.source import LocalSource
 from tidegate.model.units.unit import Unit, UnitId, UnitSource
 from tidegate.plan.build.build import build_plan
-from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.exclusions import fault_findings
+from tidegate.planning.manifest_check import check_manifests
 from tidegate.planning.projects import find_rejected_objects
 from tidegate.render.plain import list_manifest_files
 from tidegate.schema.duplicate_items import find_duplicate_items
@@ -283,15 +283,16 @@ async def find_further_problems(manifest_set: ManifestSet, session: Session) -> 
     ]
     known = {manifests.unit.id for manifests in all_manifests}
     resolved = [without_unknown_dependencies(manifests, known) for manifests in all_manifests]
-    findings, _ = await dry_run_plan(
-        build_plan(resolved, (), readiness_timeout=readiness_timeout), session
-    )
+    plan = build_plan(resolved, (), readiness_timeout=readiness_timeout)
+    served = {unit.cluster: await session.kinds(unit.cluster) for unit in plan.units}
+    locator = FieldLocator(session.repository.root)
+    findings = check_manifests(plan, session.evaluator, served, locator)
     if not manifest_set.errors:
         return findings
     further = [
         error_from_finding(finding) for finding in findings if finding.severity is Severity.ERROR
     ]
-    located = [*FieldLocator(session.repository.root).locate_errors(manifest_set.errors), *further]
+    located = [*locator.locate_errors(manifest_set.errors), *further]
     raise located[0] if len(located) == 1 else ExceptionGroup("invalid objects", located)
 
 

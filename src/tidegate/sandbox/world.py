@@ -15,7 +15,7 @@ import msgspec
 
 from tidegate.errors import ScenarioError
 from tidegate.model.k8s.objects import Json
-from tidegate.model.times import Ms
+from tidegate.model.times import SIMULATION_START, Ms
 from tidegate.sandbox.cluster import Cluster, ServerTiming
 from tidegate.sandbox.controllers.core import API_CONTROLLERS
 from tidegate.sandbox.controllers.interface import Controller
@@ -41,8 +41,7 @@ from tidegate.world import messages
 from tidegate.world.requests import Call, RequestId, RunWorker, Verb, Watch, Write
 
 Worker = Callable[[bytes], bytes]
-START = Ms(1_767_225_600_000)
-"""The default start of the simulated clock: the beginning of 2026."""
+START = SIMULATION_START
 DEFAULT_TIMING = ServerTiming()
 
 
