@@ -22,6 +22,10 @@ from tidegate.cli.options import INCOMPLETE
 from tidegate.cli.outcome_codes import HAS_CHANGES, OUTCOME_CODES
 from tidegate.errors import TidegateError
 
+CLUSTERS_AND_ROLLOUTS = (
+    *("tidegate.kube", "tidegate.sandbox.world", "tidegate.sandbox.server", "tidegate.rollout"),
+    *("tidegate.engine.driver", "tidegate.engine.decide", "tidegate.engine.executor"),
+)
 HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.actions", "tidegate.engine")
 """What a verb imports when it runs, and not when its help is shown."""
 
@@ -60,6 +64,17 @@ def test_help_imports_nothing_heavy_and_no_verb() -> None:
     assert "tidegate.cli.main" in loaded
     assert loaded.isdisjoint(HEAVY)
     assert [name for name in loaded if name.startswith("tidegate.cli.commands.")] == []
+
+
+@pytest.mark.parametrize("verb", ["lint", "graph", "waves", "tree"])
+def test_a_check_of_git_alone_has_no_cluster_and_no_rollout(tmp_path: Path, verb: str) -> None:
+    map_file = tmp_path / "map.yaml"
+    map_file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n")
+
+    _, loaded = imported(verb, str(tmp_path))
+
+    assert "tidegate.schema.builtin" in loaded
+    assert [name for name in loaded if name.startswith(CLUSTERS_AND_ROLLOUTS)] == []
 
 
 @pytest.mark.parametrize("verb", [name for group in COMMANDS.values() for name in group])

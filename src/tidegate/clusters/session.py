@@ -149,6 +149,7 @@ class Session(msgspec.Struct):
     _kinds: dict[str, tuple[ServedKind, ...]] = msgspec.field(default_factory=dict)
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     """By cluster, its Kubernetes version, as far as it is known."""
+    _capabilities: dict[str, Capabilities] = msgspec.field(default_factory=dict)
     _kinds_lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
     @classmethod
@@ -193,6 +194,7 @@ class Session(msgspec.Struct):
         }
         self.targets = replace(self.targets, simulation=replace(simulation, assumed=assumed))
         self._kinds.clear()
+        self._capabilities.clear()
 
     def use_repository(self, repository: LoadedRepository) -> None:
         """Use the health rules and the owner label of a repository.
@@ -231,8 +233,10 @@ class Session(msgspec.Struct):
             (outcome,) = await send_requests(self.world, RawGet("/version"), cluster=cluster)
             text = outcome.body if isinstance(outcome, RawResponse) else b""
             self.versions[cluster] = read_kube_version(text)
-        served = api_version_names(served_kind.kind for served_kind in await self.kinds(cluster))
-        return Capabilities(self.versions[cluster], served)
+        if cluster not in self._capabilities:
+            names = api_version_names(served.kind for served in await self.kinds(cluster))
+            self._capabilities[cluster] = Capabilities(self.versions[cluster], names)
+        return self._capabilities[cluster]
 
 
 @asynccontextmanager

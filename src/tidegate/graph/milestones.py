@@ -15,6 +15,7 @@ any one. Milestones are resolved until no further one can be reached. The others
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from itertools import chain
 
 import msgspec
 
@@ -45,13 +46,9 @@ class Milestones(msgspec.Struct):
 
     def blocked(self, reached_anyway: Collection[Milestone] = ()) -> set[Milestone]:
         """Return the milestones that are never reached, if some are reached unconditionally."""
-        dependents: dict[Milestone, list[Milestone]] = {}
-        open_counts: dict[Milestone, int] = {}
-        for prerequisites, is_any in ((self.all_of, False), (self.any_of, True)):
-            for milestone, required in prerequisites.items():
-                open_counts[milestone] = 1 if is_any and required else len(required)
-                for prerequisite, _ in required:
-                    dependents.setdefault(prerequisite, []).append(milestone)
+        open_counts = {milestone: len(required) for milestone, required in self.all_of.items()}
+        open_counts |= {milestone: min(len(any_), 1) for milestone, any_ in self.any_of.items()}
+        dependents = self._list_dependents()
         for milestone in reached_anyway:
             open_counts[milestone] = 0
         reached = [milestone for milestone, count in open_counts.items() if not count]
@@ -62,6 +59,14 @@ class Milestones(msgspec.Struct):
                 if not open_counts[dependent]:
                     reached.append(dependent)
         return {milestone for milestone, count in open_counts.items() if count > 0}
+
+    def _list_dependents(self) -> dict[Milestone, list[Milestone]]:
+        """Return the milestones that wait for each milestone."""
+        dependents: dict[Milestone, list[Milestone]] = {}
+        for milestone, required in chain(self.all_of.items(), self.any_of.items()):
+            for prerequisite, _ in required:
+                dependents.setdefault(prerequisite, []).append(milestone)
+        return dependents
 
 
 def build_milestones(graph: Graph, *, is_optimistic: bool = True) -> Milestones:

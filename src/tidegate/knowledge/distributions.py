@@ -34,15 +34,14 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
     """Storage classes that no other distribution has."""
     objects: tuple[ObjectPattern, ...] = ()
 
-    def is_shown_by(self, body: JsonObject) -> bool:
-        """Return whether an object is only for this distribution."""
-        group = get_text(body, "apiVersion").rpartition("/")[0]
-        metadata = get_mapping(body, "metadata")
-        keys = (*get_mapping(metadata, "annotations"), *get_mapping(metadata, "labels"))
-        storage = get_text(body, "spec", "storageClassName")
+    def is_shown_by(self, group: str, storage_class: str, keys: tuple[str, ...]) -> bool:
+        """Return whether an object is only for this distribution.
+
+        `keys`: those of its annotations and labels.
+        """
         return (
             group in self.groups
-            or storage in self.shown_by
+            or storage_class in self.shown_by
             or any(key.startswith(self.annotations) for key in keys if self.annotations)
         )
 
@@ -137,4 +136,10 @@ def find_distributions(bodies: Iterable[JsonObject]) -> tuple[Distribution, ...]
 
 def _shown(bodies: Iterable[JsonObject]) -> Iterator[Distribution]:
     for body in bodies:
-        yield from (candidate for candidate in DISTRIBUTIONS if candidate.is_shown_by(body))
+        group = get_text(body, "apiVersion").rpartition("/")[0]
+        metadata = get_mapping(body, "metadata")
+        keys = (*get_mapping(metadata, "annotations"), *get_mapping(metadata, "labels"))
+        storage_class = get_text(body, "spec", "storageClassName")
+        for candidate in DISTRIBUTIONS:
+            if candidate.is_shown_by(group, storage_class, keys):
+                yield candidate

@@ -56,6 +56,8 @@ class GraphReachability:
         return cls(graph, build_milestones(graph, is_optimistic=optimistic))
 
     def with_met(self, requirements: Iterable[int]) -> GraphReachability:
+        if not self._stuck:
+            return self
         return GraphReachability(self._graph, self._milestones, self._satisfied | {*requirements})
 
     def step_starts(self, step: int) -> bool:
