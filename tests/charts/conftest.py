@@ -13,7 +13,7 @@ from tidegate.render.helm import helm_workers
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rendering() -> AsyncIterator[Rendering]:
-    async with helm_workers(count=1, offline=True) as workers:
+    async with helm_workers(count=1) as workers:
         yield Rendering(workers)
 
 

@@ -78,7 +78,7 @@ async def render_requests(
             return await _render_request(request, render_settings)
 
     async with (
-        WorkerPool(render_settings.cores, offline=render_settings.offline) as pool,
+        WorkerPool(render_settings.cores) as pool,
         asyncio.TaskGroup() as group,
     ):
         shared_settings = replace(render_settings, worker_pool=pool)

@@ -265,7 +265,7 @@ async def open_session(
             )
         stack.callback(evaluator.jq.close)
         if render_settings.worker_pool is None:  # later renders reuse warm workers
-            worker_pool = WorkerPool(render_settings.cores, offline=render_settings.offline)
+            worker_pool = WorkerPool(render_settings.cores)
             render_settings = replace(
                 render_settings, worker_pool=await stack.enter_async_context(worker_pool)
             )

@@ -45,9 +45,8 @@ def available_cores() -> int:
 class WorkerPool:
     """Warm workers, as many as there are cores. Each kind starts on first use."""
 
-    def __init__(self, cores: int, *, offline: bool) -> None:
+    def __init__(self, cores: int) -> None:
         self._cores = cores
-        self._offline = offline
         self.build_slots = asyncio.Semaphore(cores)
         self._exit_stack = AsyncExitStack()
         self._start_lock = asyncio.Lock()
@@ -64,7 +63,7 @@ class WorkerPool:
         """Return the workers for all charts."""
         async with self._start_lock:
             if self._helm is None:
-                workers = helm_workers(count=self._cores, offline=self._offline)
+                workers = helm_workers(count=self._cores)
                 self._helm = await self._exit_stack.enter_async_context(workers)
             return self._helm
 

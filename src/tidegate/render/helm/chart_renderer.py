@@ -53,13 +53,8 @@ _decode: Callable[[bytes], Reply] = msgspec.json.Decoder(Reply).decode
 
 
 @asynccontextmanager
-async def helm_workers(
-    *, count: int = 2, limits: Limits = LIMITS, offline: bool = False
-) -> AsyncIterator[Workers]:
-    """Open workers that render charts. They start on first use and end with the block.
-
-    Helm fetches the schemas that a chart's schema refers to, unless `offline` is set.
-    """
+async def helm_workers(*, count: int = 2, limits: Limits = LIMITS) -> AsyncIterator[Workers]:
+    """Open workers that render charts. They start on first use and end with the block."""
     if find_spec("helm_python") is None:
         problem = "cannot render Helm charts: the Helm SDK is not installed"
         hint = "install `tidegate[helm]`"
@@ -67,7 +62,7 @@ async def helm_workers(
     environment = {
         "GOGC": "400",  # most charts end before the first collection
         "GOMEMLIMIT": f"{limits.memory * 3 // 4}",
-        **(NO_NETWORK if offline else {}),
+        **NO_NETWORK,
     }
     module = "tidegate.render.helm.worker.main"
     async with open_workers(module, environment, count=count, limits=limits) as workers:

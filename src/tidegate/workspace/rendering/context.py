@@ -55,9 +55,7 @@ class RenderContext:
         self.cache_keys = KeyCache()
         self.prescan_inputs = CacheInputs()
         """Files that were searched; shared between units, as many use the same directory."""
-        self.worker_pool = settings.worker_pool or WorkerPool(
-            settings.cores, offline=settings.offline
-        )
+        self.worker_pool = settings.worker_pool or WorkerPool(settings.cores)
         self._checkouts_lock = asyncio.Lock()
         self._rooted_files: dict[Path, RootedFiles] = {}
         self._local_checkouts: dict[Path, tuple[Checkout, ...]] = {}

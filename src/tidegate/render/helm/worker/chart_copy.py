@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tidegate.render.helm.worker import sdk
+from tidegate.render.helm.worker.schemas import SCHEMA
 
-SCHEMA = "values.schema.json"
 ARCHIVE_DEPTH = 20
 
 

@@ -21,7 +21,7 @@ from tidegate.errors import Location, RenderError, sanitize
 from tidegate.external.worker_main import serve
 from tidegate.model.units.chart_request import ChartDependency, ChartRequest, GoTemplateRequest
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.worker import chart_copy, dependencies, sdk, template_rows
+from tidegate.render.helm.worker import chart_copy, dependencies, schemas, sdk, template_rows
 from tidegate.render.helm.worker.errors import helm_error, strip_chart_name
 from tidegate.render.helm.worker.files import check_chart, resolve_inside
 from tidegate.render.helm.worker.integers import (
@@ -84,11 +84,12 @@ def render(release: ChartRequest) -> RenderedChart:
     sdk.check_release_name(release.name)
     chart = _find_chart(release)
     start = chart if chart.is_dir() else chart.parent
+    needs_changes = release.defaults or release.skip_schema or release.artifact
     values = compose(release, start=start, read=sdk.read_values)
     integers = integer_template(values)
     with ExitStack() as stack:
         chart_to_load = chart
-        if integers or release.defaults or release.skip_schema or release.artifact:
+        if integers or needs_changes or schemas.refers_outside(chart, _schema_location(release)):
             chart_to_load = stack.enter_context(chart_copy.stage_chart(chart, release.root))
             _modify_copy(chart_to_load, chart=chart, integers=integers, release=release)
         handle = stack.enter_context(sdk.load_chart(chart_to_load))
@@ -159,6 +160,7 @@ def _modify_copy(copy: Path, *, chart: Path, integers: str, release: ChartReques
     """Change the copy of the chart as the release requires."""
     if release.skip_schema:
         chart_copy.drop_schemas(copy)
+    schemas.confine_schemas(copy, _schema_location(release))
     if release.defaults:
         start = chart if chart.is_dir() else copy
         values = merge_files(release.defaults, release=release, start=start, read=sdk.read_values)
@@ -169,6 +171,10 @@ def _modify_copy(copy: Path, *, chart: Path, integers: str, release: ChartReques
         )
     if release.artifact:
         _set_version(copy, release)
+
+
+def _schema_location(release: ChartRequest) -> Location:
+    return Location(f"{release.chart}/{schemas.SCHEMA}")
 
 
 def _set_version(copy: Path, release: ChartRequest) -> None:
