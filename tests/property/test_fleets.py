@@ -229,6 +229,21 @@ def test_no_gate_opens_when_an_object_is_edited_deleted_and_reverted_at_once() -
     assert_gates_open_for_our_text(actor.script, stage.record)
 
 
+def test_no_gate_opens_for_replicas_that_another_client_sets_to_zero() -> None:
+    settings, web = Shape("ConfigMap", 0, 0, "well"), Shape("Elastic", 0, 4_000, "well")
+    case = Case((((web,), (settings,)),), ((),), ())
+    plain = UnitTraits(place="", awaits="", grouped=False, hooked=False)
+    fleet = Fleet(case, (plain,), limit=1, joins_later=False, comes=10)
+    stage = fleet.stage()
+
+    actor = stage.roll_out(
+        fleet.plan(), happenings=[ObjectEdit(1_000, 0, "idles").of(fleet, stage)]
+    )
+
+    assert actor.run.result == "failed"
+    assert_gates_open_for_our_text(actor.script, stage.record)
+
+
 @shared_by(10)
 @given(calm, meddlings, st.integers(1, 60), fast_by)
 def test_nor_when_its_process_is_killed_meanwhile(

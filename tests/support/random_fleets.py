@@ -235,14 +235,14 @@ class ObjectEdit:
             stage.realm.clusters[cluster].server.perform(write)
 
 
-def _patch(ref: Ref, spec: Json, data: Json) -> Write:
+def _patch(ref: Ref, spec: Json, data: Json, manager: str = "kubectl") -> Write:
     body: Json = {"data": data} if ref.kind == SETTINGS else {"spec": spec}
     return Write(
         verb=Verb.PATCH,
         ref=ref,
         body=msgspec.json.encode(body),
         patch_type=PatchType.MERGE,
-        manager="kubectl",
+        manager=manager,
     )
 
 
@@ -254,10 +254,11 @@ def _revert(ref: Ref) -> Write:
 DEEDS: dict[str, Callable[[Ref], Write]] = {
     "edits": lambda ref: _patch(ref, {"minReadySeconds": 1}, {"theirs": "1"}),
     "scales": lambda ref: _patch(ref, {"replicas": 0}, {"image": "app:9"}),
+    "idles": lambda ref: _patch(ref, {"replicas": 0}, {"theirs": "2"}, manager="scaler"),
     "reverts": _revert,
     "deletes": lambda ref: Write(verb=Verb.DELETE, ref=ref),
 }
-"""Edits touch what is not ours."""
+"""Edits touch what is not ours; who idles an elastic Deployment does so, too."""
 
 _TRAITS = st.builds(
     UnitTraits,

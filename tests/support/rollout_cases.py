@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from tests.support.builders import annotate, make_config_map, make_deployment, make_job, make_unit
+from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import Plan
@@ -73,7 +74,11 @@ OFTEN_ILL: tuple[str, ...] = ("well",) * 2 + ("never", "dies")
 
 @dataclass(frozen=True)
 class Shape:
-    """What an object of a plan is like. A fleeting one is a Job that is removed when it is done."""
+    """What an object of a plan is like.
+
+    A fleeting one is a Job that is removed when it is done, an elastic one a Deployment of whose
+    replicas Git says nothing.
+    """
 
     kind: str
     after: int
@@ -136,16 +141,22 @@ def body_of(shape: Shape, name: str, image: str) -> JsonObject:
         notes[shape.outcome] = "1"
     if shape.kind == "ConfigMap":
         return make_config_map(name, image=image)
-    if shape.kind == "Deployment":
-        return annotate(make_deployment(name, image=image), **notes)
+    if shape.kind in {"Deployment", "Elastic"}:
+        body = annotate(make_deployment(name, image=image), **notes)
+        return body if shape.kind == "Deployment" else without_replicas(body)
     lifetime = 0 if shape.kind == "Fleeting" else None
     return annotate(make_job(name, image=image, ttl=lifetime), **notes)
+
+
+def without_replicas(body: JsonObject) -> JsonObject:
+    spec = get_mapping(body, "spec")
+    return {**body, "spec": {name: value for name, value in spec.items() if name != "replicas"}}
 
 
 def _shapes(fates: tuple[str, ...]) -> st.SearchStrategy[Shape]:
     return st.builds(
         Shape,
-        kind=st.sampled_from(["ConfigMap", "Deployment", "Deployment", "Job", "Fleeting"]),
+        kind=st.sampled_from(["ConfigMap", "Deployment", "Elastic", "Job", "Fleeting"]),
         after=st.sampled_from([0, 20, 20, 900, 900, 7_000]),
         sick=st.sampled_from([0, 0, 0, 4_000]),
         outcome=st.sampled_from(fates),
