@@ -126,7 +126,7 @@ def test_a_new_deadlock_is_an_error_of_the_change_alone(repository: ChangedRepos
 
     errors = [entry for entry in document.new_findings if entry.severity == "error"]
     assert [entry.code for entry in errors] == ["ORD002"]
-    assert errors[0].story
+    assert errors[0].sequence
     assert repository.code == 3
 
 

@@ -21,7 +21,7 @@ class DiffFinding(msgspec.Struct, frozen=True):
     severity: str
     message: str
     location: str | None = None
-    story: list[str] = []
+    sequence: list[str] = msgspec.field(name="story", default_factory=list)
 
 
 class DiffGate(msgspec.Struct, frozen=True, rename="camel"):

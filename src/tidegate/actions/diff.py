@@ -71,11 +71,13 @@ async def lint_new_findings(
 ) -> LintReport:
     """Lint a repository, and return the findings that another revision does not have."""
     async with open_revisions(request, names, settings) as revisions:
-        base = await _lint(revisions.base, target, settings, options)
+        of_all_files = msgspec.structs.replace(options, files=())
+        base = await _lint(revisions.base, target, settings, of_all_files)
         head = await _lint(revisions.head, target, settings, options)
         if head is None:
             return LintReport(findings=())
-        return new_findings(head, base.report.findings if base else ())
+        name = str(_revision_name(revisions.base))
+        return new_findings(head, base.report.findings if base else (), name)
 
 
 async def _lint(

@@ -533,6 +533,13 @@ EMPTY_CLUSTER = (
         help="Start from an empty cluster, and list missing dependencies.",
     ),
 )
+FAIL_ON = click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "note"]),
+    default="error",
+    show_default=True,
+    help="Exit with 3 if there is a finding of at least this severity.",
+)
 ALLOW_INCOMPLETE = (
     click.option(
         "--allow-incomplete",

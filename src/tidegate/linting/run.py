@@ -32,6 +32,7 @@ from tidegate.lint.registry import RULES, RULES_BY_FINDING_CODE
 from tidegate.lint.rule import Diagnostic, FieldRef, Rule, run_rules
 from tidegate.lint.selection import IgnoreEntry, RuleSelection, ignores_in, is_ignored
 from tidegate.linting.context import LoadedContext, assumed_dependencies, build_context
+from tidegate.linting.file_scope import only_about_files
 from tidegate.linting.left_out_fields import soften_left_out_fields
 from tidegate.linting.lookup import DiagnosticLocator
 from tidegate.linting.repetitions import without_repetitions
@@ -88,6 +89,8 @@ class LintOptions(msgspec.Struct, frozen=True, kw_only=True):
     severity_overrides: Mapping[str, Severity] = msgspec.field(default_factory=dict)
     semantics: Semantics | None = None
     empty_cluster: bool = False
+    files: tuple[str, ...] = ()
+    """Only findings about the units of these files are reported; empty for all."""
     baseline: Path | None = None
     update_baseline: bool = False
     command: str = "tidegate lint"
@@ -147,8 +150,11 @@ async def lint_repository(
             await lint_workspace(alternative, workspace, session, files, options, locator.files)
             for alternative in workspace.split_alternatives()
         ]
+        report = _build_report(results, workspace, config, locator, options)
+        if options.files:
+            report = only_about_files(report, workspace, options.files)
         return LintedRepository(
-            report=_build_report(results, workspace, config, locator, options),
+            report=report,
             locator=locator,
             workspace=workspace,
             results=tuple(results),
@@ -156,13 +162,16 @@ async def lint_repository(
         )
 
 
-def new_findings(linted: LintedRepository, base: Iterable[Finding]) -> LintReport:
+def new_findings(
+    linted: LintedRepository, base: Iterable[Finding], base_name: str = ""
+) -> LintReport:
     """Return the report without the findings that the base has, with excerpts of the files."""
     new, known = split_by_base(linted.report.findings, base)
     report = replace(
         linted.report,
         findings=tuple(new),
         baseline_count=len(known),
+        baseline_name=base_name or linted.report.baseline_name,
         excerpts=linted.locator.excerpts(tuple(new)),
     )
     return replace(report, findings=merge_causes(report.findings))

@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.options import (
-    ALLOW_INCOMPLETE,
-    HEALTH,
-    PLAIN_UNIT,
-    SELECTION,
-    Flags,
-    with_options,
-)
+from tidegate.cli.options import HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
 from tidegate.cli.output import print_document, print_line
 from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.model.views.order_diff import DiffReport
 
-FORMATS = ("text", "json")
+FORMATS = ("text", "json", "markdown", "sarif", "github")
 
 
 @options.command()
@@ -36,7 +29,8 @@ FORMATS = ("text", "json")
 @click.option(
     "--head", default="", metavar="REV", help="Changed revision. Default: the working tree."
 )
-@with_options(SELECTION, PLAIN_UNIT, HEALTH, ALLOW_INCOMPLETE)
+@with_options(SELECTION, PLAIN_UNIT, HEALTH)
+@options.FAIL_ON
 @click.option("--exit-code", is_flag=True, help="Exit with 10 if the order changed.")
 @click.option(
     "-o",
@@ -56,6 +50,7 @@ def diff(**flags: Unpack[DiffFlags]) -> int:
     Examples:
       tidegate diff
       tidegate diff clusters/prod --base origin/main
+      tidegate diff --base origin/main -o markdown > comment.md
       tidegate diff --base v1.4 --head v1.5 --exit-code
     """
     path = flags["path"]
@@ -65,6 +60,7 @@ def diff(**flags: Unpack[DiffFlags]) -> int:
     from tidegate.cli.requests import load_request, render_settings, static_targets
     from tidegate.cli.run_async import run_async
     from tidegate.linting.run import LintOptions
+    from tidegate.model.finding import Severity
     from tidegate.workspace.request import require_local
     from tidegate.workspace.revisions import RevisionNames
 
@@ -80,7 +76,7 @@ def diff(**flags: Unpack[DiffFlags]) -> int:
     )
     progress_line.clear()
     print_report(report, flags["output"])
-    if report.new_errors:
+    if report.new.fails(Severity(flags["fail_on"])):
         return options.INPUT_ERROR
     return HAS_CHANGES if flags["exit_code"] and not report.is_same_order else 0
 
@@ -90,6 +86,7 @@ class DiffFlags(Flags, total=False):
 
     base: str
     head: str
+    fail_on: str
 
 
 def print_report(report: DiffReport, output_format: str) -> None:
@@ -99,7 +96,9 @@ def print_report(report: DiffReport, output_format: str) -> None:
     import msgspec
 
     from tidegate.cli.output import max_line_width
+    from tidegate.report.lint import output
     from tidegate.report.order_diff.document import diff_document
+    from tidegate.report.order_diff.markdown import markdown_lines
     from tidegate.report.order_diff.text import diff_lines
 
     lines: Iterable[str]
@@ -107,6 +106,12 @@ def print_report(report: DiffReport, output_format: str) -> None:
     match output_format:
         case "json":
             lines = [msgspec.json.encode(diff_document(report)).decode()]
+        case "sarif":
+            lines = [msgspec.json.encode(output.sarif_document(report.new)).decode()]
+        case "github":
+            lines = output.github_lines(report.new)
+        case "markdown":
+            lines = markdown_lines(report)
         case _:
             lines, show = diff_lines(report, max_width=max_line_width(sys.stdout)), print_line
     for line in lines:

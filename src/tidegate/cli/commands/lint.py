@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.completion import complete_path
 from tidegate.cli.options import (
     ALLOW_INCOMPLETE,
     HEALTH,
@@ -21,6 +22,7 @@ from tidegate.cli.output import print_document
 from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
+    from tidegate.linting.run import LintOptions
     from tidegate.model.views.lint import LintReport
 
 FORMATS = ("text", "json", "sarif", "junit", "github", "markdown")
@@ -76,6 +78,18 @@ def _parse_levels(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Do not report the findings that this file lists.",
 )
+@click.option(
+    "--base", default="", metavar="REV", help="Report only findings that this revision lacks."
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    shell_complete=complete_path,
+    help="Report only findings about the units that this file belongs to. Repeatable.",
+)
+@options.FAIL_ON
 @click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline file.")
 @with_options(SELECTION, PLAIN_UNIT, HEALTH, ALLOW_INCOMPLETE)
 @click.option(
@@ -96,17 +110,18 @@ def lint(**flags: Unpack[LintFlags]) -> int:
       tidegate lint
       tidegate lint clusters/prod --severity warning
       tidegate lint . --baseline .tidegate-baseline.json -o sarif
+      tidegate lint . --base origin/main
       tidegate lint . --empty-cluster --select ORD003,ORD006
     """
     path = flags["path"]
     progress_line = show_progress(f"linting {path}", quiet=flags["output"] != "text")
-    from tidegate.cli.requests import load_request, render_settings, static_targets
-    from tidegate.cli.run_async import run_async
     from tidegate.linting.run import LintOptions
-    from tidegate.linting.run import lint as lint_repository
     from tidegate.model.finding import Severity
     from tidegate.model.units.semantics import SEMANTICS_BY_NAME
 
+    if flags["base"] and flags["baseline"]:
+        problem = "--base and --baseline both leave out known findings; use one of them"
+        raise click.UsageError(problem)
     if flags["update_baseline"] and flags["baseline"] is None:
         raise click.BadParameter("add `--baseline FILE`", param_hint="--update-baseline")
     levels = {code: Severity(level) for code, level in flags["severity"] if code}
@@ -120,18 +135,15 @@ def lint(**flags: Unpack[LintFlags]) -> int:
         empty_cluster=flags["empty_cluster"],
         baseline=flags["baseline"],
         update_baseline=flags["update_baseline"],
+        files=flags["files"],
         command=f"tidegate lint {path}",
     )
-    report = run_async(
-        lint_repository(
-            load_request(path, flags), static_targets(flags), render_settings(flags), lint_options
-        )
-    )
+    report = _lint_report(path, flags, lint_options)
     progress_line.clear()
     for line in _report_lines(report, flags["output"]):
         print_document(line)  # each format escapes texts from files in its own way
     allow_incomplete = flags["allow_incomplete"]
-    if report.has_errors(allow_incomplete=allow_incomplete):
+    if report.fails(Severity(flags["fail_on"]), allow_incomplete=allow_incomplete):
         return options.INPUT_ERROR
     is_incomplete = report.coverage.is_incomplete and not allow_incomplete
     return options.INCOMPLETE if is_incomplete else 0
@@ -146,6 +158,27 @@ class LintFlags(Flags, total=False):
     severity: tuple[tuple[str, str], ...]
     baseline: Path | None
     update_baseline: bool
+    base: str
+    files: tuple[str, ...]
+    fail_on: str
+
+
+def _lint_report(path: str, flags: LintFlags, lint_options: LintOptions) -> LintReport:
+    """Return all findings, or those that the base revision lacks."""
+    from tidegate.actions.diff import lint_new_findings
+    from tidegate.cli.requests import load_request, render_settings, static_targets
+    from tidegate.cli.run_async import run_async
+    from tidegate.linting.run import lint as lint_repository
+    from tidegate.workspace.request import require_local
+    from tidegate.workspace.revisions import RevisionNames
+
+    request = load_request(path, flags)
+    target, settings = static_targets(flags), render_settings(flags)
+    if not flags["base"]:
+        return run_async(lint_repository(request, target, settings, lint_options))
+    require_local(path)
+    names = RevisionNames(base=flags["base"])
+    return run_async(lint_new_findings(request, target, settings, names, lint_options))
 
 
 def _report_lines(report: LintReport, output_format: str) -> Iterable[str]:

@@ -41,7 +41,7 @@ def compare_orders(
     nodes = pair_nodes(base, head, compared)
     unit_moves = list(find_moved_objects(base, head, nodes.pairs))
     diff = OrderDiff(
-        gates=tuple(find_gate_changes(base, head, nodes, compared)),
+        gates=tuple(find_gate_changes(base, head, nodes, both)),
         moves=(
             *(move for moved in unit_moves for move in moved.moves),
             *find_moved_units(base, head),

@@ -43,7 +43,10 @@ class _Gate(msgspec.Struct, frozen=True, kw_only=True):
 def find_gate_changes(
     base: OrderSide, head: OrderSide, nodes: PairedNodes, units: Iterable[UnitId]
 ) -> list[GateChange]:
-    """Return the gates that were lost, then those that were gained."""
+    """Return the gates that were lost, then those that were gained.
+
+    `units`: all units of both sides. The gates of a unit are known even if its objects are not.
+    """
     units = tuple(units)
     reversed_nodes = PairedNodes(
         tuple(NodePair(pair.head, pair.base) for pair in nodes.pairs),
@@ -84,7 +87,8 @@ def _unit_gates(side: OrderSide, other: OrderSide, unit_id: UnitId) -> Iterator[
     for index, rule in enumerate(policy.expressions):
         if (rule.group, rule.kind) not in other_kinds:
             yield _Gate(type=GateType.EXPRESSION, unit=unit_id, subject=rule.kind, field=(index,))
-    gates_children = policy.semantics.child_gates is not ChildGates.NEVER
+    is_known = unit_id not in side.unknown_units | other.unknown_units
+    gates_children = is_known and policy.semantics.child_gates is not ChildGates.NEVER
     other_gates_children = other_policy.semantics.child_gates is not ChildGates.NEVER
     if gates_children and not other_gates_children and side.children.get(unit_id):
         yield _Gate(type=GateType.CHILDREN, unit=unit_id)

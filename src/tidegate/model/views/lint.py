@@ -48,6 +48,8 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
     object_count: int = 0
     baseline_count: int = 0
     """Number of findings that are in the baseline."""
+    baseline_name: str = "the baseline"
+    """What has these findings: a file, or another revision."""
     ignored_count: int = 0
     """Number of findings that are ignored with a reason."""
     coverage: Coverage = Coverage()
@@ -63,15 +65,16 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
         """Findings by severity, those with an explanation first, then by location."""
         return sorted(self.findings, key=_sort_key)
 
-    def has_errors(self, *, allow_incomplete: bool = False) -> bool:
-        """Return whether there are errors or, if requested, missing dependencies.
+    def fails(self, minimum: Severity, *, allow_incomplete: bool = False) -> bool:
+        """Return whether a finding has this severity or, if requested, a dependency is missing.
 
         With `allow_incomplete`, without the error that inputs could not be fetched.
         """
         has_missing = any(not dependency.is_trust_root for dependency in self.assumed or ())
         ignored = {INCOMPLETE_CODE} if allow_incomplete else set()
         return has_missing or any(
-            finding.severity is Severity.ERROR and finding.code not in ignored
+            SEVERITY_RANKS[finding.severity] <= SEVERITY_RANKS[minimum]
+            and finding.code not in ignored
             for finding in self.findings
         )
 

@@ -22,23 +22,23 @@ def mermaid_lines(diagram: Diagram) -> Iterator[str]:
 
 def _mermaid_box(box: DiagramBox) -> Iterator[str]:
     if not box.waves:
-        yield f'  {box.key}["{_mermaid_text(box.label)}"]'
+        yield f'  {box.key}["{mermaid_text(box.label)}"]'
         return
-    yield f'  subgraph {box.key}["{_mermaid_text(box.label)}"]'
+    yield f'  subgraph {box.key}["{mermaid_text(box.label)}"]'
     for index, wave in enumerate(box.waves):
-        yield f'    subgraph {box.key}w{index}["{_mermaid_text(wave.label)}"]'
+        yield f'    subgraph {box.key}w{index}["{mermaid_text(wave.label)}"]'
         for item in wave.items:
-            yield f'      {item.key}["{_mermaid_text(item.label)}"]'
+            yield f'      {item.key}["{mermaid_text(item.label)}"]'
         yield "    end"
     yield "  end"
 
 
 def _mermaid_arrow(arrow: DiagramArrow) -> str:
     line = "-.->" if arrow.strength is Strength.SOFT else "-->"
-    return f'{line}|"{_mermaid_text(arrow.label)}"|' if arrow.label else line
+    return f'{line}|"{mermaid_text(arrow.label)}"|' if arrow.label else line
 
 
-def _mermaid_text(text: str) -> str:
+def mermaid_text(text: str) -> str:
     """Return a label with quotes and special characters as entity codes."""
     codes = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "`": "#96;"}
     return "".join(codes.get(character, character) for character in text)

@@ -199,7 +199,7 @@ def lint_summary(report: LintReport) -> str:
     scope = (
         f"{_count_text(report.object_count, 'object')} of {_count_text(report.unit_count, 'unit')}"
     )
-    notes = [f"{report.baseline_count} in the baseline"] if report.baseline_count else []
+    notes = [f"{report.baseline_count} in {report.baseline_name}"] if report.baseline_count else []
     notes += [f"{report.ignored_count} suppressed"] if report.ignored_count else []
     heading = "incomplete: " if report.coverage.is_incomplete else ""
     return f"{heading}{counts_text} in {scope}{''.join(f'; {note}' for note in notes)}"

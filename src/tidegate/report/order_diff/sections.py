@@ -157,8 +157,8 @@ def _gate_entries(gates: Iterable[GateChange], change: Change) -> tuple[SectionE
 
 def _gate_entry(gate: GateChange) -> SectionEntry:
     is_lost = gate.change is Change.REMOVED
-    sentence = (LOST_GATES if is_lost else GAINED_GATES)[gate.type]
-    text = sentence.format(unit=f"`{gate.unit}`", subject=gate.subject)
+    template = (LOST_GATES if is_lost else GAINED_GATES)[gate.type]
+    text = template.format(unit=f"`{gate.unit}`", subject=gate.subject)
     if gate.units_behind:
         verb = "starts" if len(gate.units_behind) == 1 else "start"
         time = "earlier" if is_lost else "later"
