@@ -100,7 +100,7 @@ def test_a_lost_wait_names_the_units_that_start_earlier(repository: ChangedRepos
 
     (gate,) = repository.diff().order.gates
     assert (gate.change, gate.type) == ("removed", "wait")
-    assert gate.behind == ["Kustomization/flux-system/shop"]
+    assert gate.waiting == ["Kustomization/flux-system/shop"]
     assert str(gate.location).startswith("clusters/base.yaml:")
 
 
@@ -112,7 +112,7 @@ def test_a_dropped_depends_on_is_a_lost_gate(repository: ChangedRepository) -> N
     (gate,) = document.order.gates
     assert (gate.change, gate.type) == ("removed", "dependsOn")
     assert gate.subject == "Kustomization/flux-system/base"
-    assert gate.behind == ["Kustomization/flux-system/shop"]
+    assert gate.waiting == ["Kustomization/flux-system/shop"]
     assert repository.code == 10
 
 

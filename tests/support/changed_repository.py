@@ -29,7 +29,7 @@ class DiffGate(msgspec.Struct, frozen=True, rename="camel"):
     type: str
     unit: str
     subject: str
-    behind: list[str]
+    waiting: list[str]
     location: str | None
     base_location: str | None
 
@@ -93,7 +93,7 @@ class DiffRenumbering(msgspec.Struct, frozen=True):
     steps: list[DiffSteps]
 
 
-class DiffBehind(msgspec.Struct, frozen=True):
+class DiffAffected(msgspec.Struct, frozen=True):
     cluster: str
     units: list[str]
 
@@ -105,7 +105,7 @@ class DiffOrder(msgspec.Struct, frozen=True, rename="camel"):
     renumbered: list[DiffRenumbering]
     dependencies: list[DiffDependency]
     unit_changes: list[DiffUnit]
-    behind: list[DiffBehind]
+    affected: list[DiffAffected]
     not_compared: list[str]
     root: str | None = None
 

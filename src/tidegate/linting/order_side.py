@@ -72,7 +72,9 @@ class SideFiles(msgspec.Struct, frozen=True, dict=True):
     def locate_health_rule(self, group: str, kind: str) -> Location | None:
         """Return the location of the health rule for a kind in the settings of Argo CD."""
         script = self.health_rules.find(group, kind)
-        return script.location if script is not None else None
+        if script is None or script.location is None:
+            return None
+        return self.locate_line(script.location)
 
 
 def order_side(linted: LintedRepository, result: LintResult, workspace: Workspace) -> OrderSide:

@@ -9,8 +9,8 @@ from tidegate.graph.comparison.gates import find_gate_changes
 from tidegate.graph.comparison.impact import (
     Times,
     compare_critical_paths,
+    find_affected_units,
     find_changed_units,
-    find_units_behind,
 )
 from tidegate.graph.comparison.moves import (
     find_level_changes,
@@ -67,5 +67,5 @@ def compare_orders(
         if has_cycle
         else compare_critical_paths(base, head, base_times, head_times),
         changed_units=changed,
-        units_behind=find_units_behind(head, changed),
+        affected_units=find_affected_units(head, changed),
     )

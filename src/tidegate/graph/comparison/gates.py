@@ -1,4 +1,4 @@
-"""Gates that were lost or gained, and the units behind them.
+"""Gates that were lost or gained, and the units that wait for them.
 
 Each function returns the gates of one side that the other side lacks: called with the base first,
 those that were lost, and with the head first, those that were gained.
@@ -205,16 +205,16 @@ def _barriers(side: OrderSide, nodes: PairedNodes) -> Iterator[_Gate]:
 def _gate_change(gate: _Gate, change: Change, side: OrderSide, other: OrderSide) -> GateChange:
     here, there = _locate(gate, side, is_owner=True), _locate(gate, other, is_owner=False)
     start = gate.node.step if gate.node is not None else side.last_steps.get(gate.unit, NO_STEP)
-    behind = side.units_after([start])
+    waiting = side.units_after([start])
     if gate.type in {GateType.DEPENDS_ON, GateType.CHILDREN}:
-        behind = tuple(sorted({gate.unit, *behind}))
+        waiting = tuple(sorted({gate.unit, *waiting}))
     is_removed = change is Change.REMOVED
     return GateChange(
         change=change,
         type=gate.type,
         unit=gate.unit,
         subject=gate.subject,
-        units_behind=behind,
+        waiting_units=waiting,
         location=there if is_removed else here,
         base_location=here if is_removed else None,
     )

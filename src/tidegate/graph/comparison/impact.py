@@ -1,4 +1,4 @@
-"""The reach of a change: the units that differ, the units behind them, the critical path."""
+"""The reach of a change: the units that differ, those that they affect, the critical path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidegate.model.plans.graph import EdgeKind, GraphEdge
 from tidegate.model.rollouts.names import step_name
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.model.views.order_diff import CriticalPathChange, CriticalPathEnd, UnitsBehind
+from tidegate.model.views.order_diff import AffectedUnits, CriticalPathChange, CriticalPathEnd
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ def find_changed_units(base: OrderSide, head: OrderSide) -> tuple[UnitId, ...]:
     return tuple(changed)
 
 
-def find_units_behind(head: OrderSide, changed: Iterable[UnitId]) -> tuple[UnitsBehind, ...]:
+def find_affected_units(head: OrderSide, changed: Iterable[UnitId]) -> tuple[AffectedUnits, ...]:
     """Return the units that wait for changed ones or need them, transitively, by cluster."""
     changed = tuple(changed)
     needed_by = _dependent_units(head)
@@ -60,7 +60,7 @@ def find_units_behind(head: OrderSide, changed: Iterable[UnitId]) -> tuple[Units
         if unit in head.units:
             clusters.setdefault(head.units[unit].destination.cluster, []).append(unit)
     return tuple(
-        UnitsBehind(cluster=cluster, units=tuple(units))
+        AffectedUnits(cluster=cluster, units=tuple(units))
         for cluster, units in sorted(clusters.items())
     )
 

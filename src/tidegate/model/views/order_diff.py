@@ -59,7 +59,7 @@ class GateChange(msgspec.Struct, frozen=True, kw_only=True):
     unit: UnitId
     subject: str = ""
     """The object, kind, unit or waves that it is about; empty if it is about the unit."""
-    units_behind: tuple[UnitId, ...] = ()
+    waiting_units: tuple[UnitId, ...] = ()
     """The units that wait for the gate where it exists."""
     location: Location | None = None
     """The location in the head; for what was removed, that of its closest parent."""
@@ -186,7 +186,7 @@ class CriticalPathChange(msgspec.Struct, frozen=True, kw_only=True):
     after: CriticalPathEnd
 
 
-class UnitsBehind(msgspec.Struct, frozen=True, kw_only=True):
+class AffectedUnits(msgspec.Struct, frozen=True, kw_only=True):
     """The units of one cluster that come after what was changed, directly or not."""
 
     cluster: str
@@ -208,7 +208,7 @@ class OrderDiff(msgspec.Struct, frozen=True, kw_only=True):
     """None if its length is the same."""
     changed_units: tuple[UnitId, ...] = ()
     """The units whose objects, policy or position differ."""
-    units_behind: tuple[UnitsBehind, ...] = ()
+    affected_units: tuple[AffectedUnits, ...] = ()
     not_compared: tuple[UnitId, ...] = ()
     """Units whose objects are not all known in the base or in the head."""
     unit_count: int = 0

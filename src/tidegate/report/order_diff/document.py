@@ -70,8 +70,9 @@ def _order(order: OrderDiff) -> Json:
         "criticalPath": {"before": _path_end(path.before), "after": _path_end(path.after)}
         if path
         else None,
-        "behind": [
-            {"cluster": entry.cluster, "units": _names(entry.units)} for entry in order.units_behind
+        "affected": [
+            {"cluster": entry.cluster, "units": _names(entry.units)}
+            for entry in order.affected_units
         ],
         "notCompared": _names(order.not_compared),
     }
@@ -83,7 +84,7 @@ def _gate(gate: GateChange) -> Json:
         "type": gate.type.value,
         "unit": str(gate.unit),
         "subject": gate.subject,
-        "behind": _names(gate.units_behind),
+        "waiting": _names(gate.waiting_units),
         **_locations(gate.location, gate.base_location),
     }
 

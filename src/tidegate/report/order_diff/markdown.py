@@ -156,7 +156,7 @@ def _diagram_blocks(order: OrderDiff) -> Iterator[str]:
         if gate.type is GateType.DEPENDS_ON:
             arrows.setdefault((gate.subject, str(gate.unit), gate.change))
         else:
-            for unit in gate.units_behind:
+            for unit in gate.waiting_units:
                 arrows.setdefault((str(gate.unit), str(unit), gate.change))
     if not arrows:
         return

@@ -89,7 +89,7 @@ def order_sections(order: OrderDiff) -> list[DiffSection]:
         DiffSection("units renamed", _unit_entries(order.units, UnitChangeType.RENAMED)),
         DiffSection("units added", _unit_entries(order.units, UnitChangeType.ADDED)),
         DiffSection("critical path", tuple(_critical_path_entries(order))),
-        DiffSection("units behind the change", tuple(_behind_entries(order))),
+        DiffSection("affected units", tuple(_affected_entries(order))),
         DiffSection("not compared", tuple(_unknown_entries(order))),
     ]
     return [section for section in sections if section.entries]
@@ -159,14 +159,14 @@ def _gate_entry(gate: GateChange) -> SectionEntry:
     is_lost = gate.change is Change.REMOVED
     template = (LOST_GATES if is_lost else GAINED_GATES)[gate.type]
     text = template.format(unit=f"`{gate.unit}`", subject=gate.subject)
-    if gate.units_behind:
-        verb = "starts" if len(gate.units_behind) == 1 else "start"
+    if gate.waiting_units:
+        verb = "starts" if len(gate.waiting_units) == 1 else "start"
         time = "earlier" if is_lost else "later"
-        text += f"; {count_noun(len(gate.units_behind), 'unit')} {verb} {time}"
-    others = [unit for unit in gate.units_behind if unit != gate.unit]
-    behind = (join_limited(others, MAX_NAMED),) if others else ()
+        text += f"; {count_noun(len(gate.waiting_units), 'unit')} {verb} {time}"
+    others = [unit for unit in gate.waiting_units if unit != gate.unit]
+    waiting = (join_limited(others, MAX_NAMED),) if others else ()
     return SectionEntry(
-        text=text, location=_closest(gate.location, gate.base_location), details=behind
+        text=text, location=_closest(gate.location, gate.base_location), details=waiting
     )
 
 
@@ -271,8 +271,8 @@ def _critical_path_entries(order: OrderDiff) -> Iterator[SectionEntry]:
         yield SectionEntry(text=f"{before} → {after} (assumed durations)", details=steps)
 
 
-def _behind_entries(order: OrderDiff) -> Iterator[SectionEntry]:
-    for entry in order.units_behind:
+def _affected_entries(order: OrderDiff) -> Iterator[SectionEntry]:
+    for entry in order.affected_units:
         cluster = f" in `{entry.cluster}`" if entry.cluster else ""
         names = join_limited(entry.units, MAX_NAMED)
         yield SectionEntry(text=f"{count_noun(len(entry.units), 'unit')}{cluster}: {names}")
