@@ -8,6 +8,7 @@ import sys
 from bench import (
     conform,
     controllers,
+    diff,
     discovery,
     documents,
     engine,
@@ -44,6 +45,7 @@ ALL = (
         jq,
         graph,
         lint,
+        diff,
     ),
     *(lint, one_pass, startup, live, live_rollout, preflight, world, engine, conform, releases),
 )

@@ -1,0 +1,159 @@
+"""The steps of the GitHub Action, run as a runner runs them, with a stand-in for GitHub's API."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.changed_repository import ChangedRepository, changed_repository
+from tests.support.file_trees import GIT_REPOSITORY, config_map, kustomization
+from tests.support.forge_server import ForgeServer, forge_server
+
+ROOT = Path(__file__).parents[2]
+WAIT = '"wait": true'
+STEPS = {
+    step["name"]: step
+    for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    if "run" in step
+}
+
+
+@pytest.fixture
+def forge() -> Iterator[ForgeServer]:
+    with forge_server() as server:
+        yield server
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> ChangedRepository:
+    return changed_repository(
+        tmp_path / "fleet",
+        {
+            "clusters/flux-system.yaml": GIT_REPOSITORY + kustomization("flux-system", "clusters"),
+            "clusters/base.yaml": kustomization("base", "./base", more=WAIT),
+            "clusters/shop.yaml": kustomization(
+                "shop", "./shop", more='"dependsOn": [{"name": "base"}]'
+            ),
+            "base/base.yaml": config_map("base"),
+            "shop/shop.yaml": config_map("shop"),
+        },
+    )
+
+
+class Job:
+    """One job of a workflow: its directory, its outputs and its summary."""
+
+    def __init__(self, folder: Path, repository: Path, forge: ForgeServer) -> None:
+        self.summary = folder / "summary.md"
+        self.summary.write_text("")
+        self._repository = repository
+        self._outputs = folder / "outputs"
+        self._outputs.write_text("")
+        event = folder / "event.json"
+        event.write_text(json.dumps({"pull_request": {"number": 7, "base": {"sha": "HEAD"}}}))
+        programs = folder / "bin"
+        programs.mkdir(exist_ok=True)
+        for name, words in (("tidegate", "-m tidegate"), ("python3", "")):
+            (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+            (programs / name).chmod(0o755)
+        self._known = {
+            "PATH": f"{programs}:/usr/bin:/bin",
+            "HOME": str(folder),
+            "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT))),
+            "GITHUB_ACTION_PATH": str(ROOT),
+            "GITHUB_API_URL": forge.url,
+            "GITHUB_EVENT_PATH": str(event),
+            "GITHUB_OUTPUT": str(self._outputs),
+            "GITHUB_REPOSITORY": "shop/fleet",
+            "GITHUB_STEP_SUMMARY": str(self.summary),
+            "RUNNER_TEMP": str(folder),
+        }
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        return dict(line.split("=", 1) for line in self._outputs.read_text().splitlines())
+
+    def run(self, name: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run the script of a step with the variables that it asks for."""
+        step = STEPS[name]
+        assert set(step.get("env", {})) == set(variables)
+        return subprocess.run(
+            ["/bin/bash", "-e", "-o", "pipefail", "-c", step["run"]],
+            cwd=self._repository,
+            env={**self._known, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def run_all(self, *, base: str = "HEAD") -> int:
+        """Run the steps after the installation; return the exit code of the last."""
+        compared = self.run("Compare the order", BASE=base, FAIL_ON="error", REPOSITORY_PATH=".")
+        assert compared.returncode == 0, compared.stderr
+        published = self.run("Comment", GITHUB_TOKEN="secret")
+        assert published.returncode == 0, published.stderr
+        return self.run("Result", CODE=self.outputs["code"]).returncode
+
+
+@pytest.fixture
+def job(tmp_path: Path, repository: ChangedRepository, forge: ForgeServer) -> Job:
+    return Job(tmp_path, repository.root, forge)
+
+
+def test_one_comment_is_created_edited_and_left_alone(
+    job: Job, repository: ChangedRepository, forge: ForgeServer
+) -> None:
+    forge.comments.update(dict.fromkeys(range(1, 131), "Nice!"))
+    repository.write("clusters/base.yaml", kustomization("base", "./base"))
+    first = job.run_all()
+    again = job.run_all()
+    repository.write("clusters/base.yaml", kustomization("base", "./base", more=WAIT))
+    same = job.run_all()
+
+    assert (first, again, same) == (0, 0, 0)
+    assert [method for method, _ in forge.writes] == ["POST", "PATCH"]
+    assert len(forge.comments) == 131
+    assert "same order" in forge.comments[131]
+    assert job.outputs["same-order"] == "true"
+
+
+def test_an_error_of_the_change_fails_the_job_after_the_comment(
+    job: Job, repository: ChangedRepository, forge: ForgeServer
+) -> None:
+    repository.write(
+        "clusters/base.yaml",
+        kustomization("base", "./base", more='"dependsOn": [{"name": "shop"}]'),
+    )
+
+    assert job.run_all() == 3
+    assert "1 new error" in forge.comments[1]
+
+
+def test_the_token_of_a_fork_writes_the_summary(
+    job: Job, repository: ChangedRepository, forge: ForgeServer
+) -> None:
+    forge.is_read_only = True
+    repository.write("clusters/base.yaml", kustomization("base", "./base"))
+
+    assert job.run_all() == 0
+    assert forge.comments == {}
+    assert "1 gate lost" in job.summary.read_text()
+
+
+def test_a_base_that_is_not_fetched_fails_with_the_reason(job: Job) -> None:
+    ran = job.run("Compare the order", BASE="f" * 40, FAIL_ON="error", REPOSITORY_PATH=".")
+
+    assert ran.returncode == 3
+    assert "source.git.revision" in ran.stderr
+
+
+def test_no_step_puts_an_expression_into_a_script() -> None:
+    assert [name for name, step in STEPS.items() if re.search(r"\$\{\{", step["run"])] == []
