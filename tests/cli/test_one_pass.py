@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.counted_calls import counter, read_counts
+from tests.support.file_trees import commit, run_git
 from tests.support.served_cluster import served_cluster
 from tests.support.warm_start import WarmRun
 from tidegate.cli.main import COMMANDS
@@ -116,6 +117,7 @@ OF_FLUX = {
     "flux reconcile kustomization api --yes": 1,
     "flux reconcile source git flux-system --yes": 1,
 }
+OF_REVISIONS = {"diff"}
 WITHOUT_A_REPOSITORY = {
     *("rule", "kinds", "health", "sandbox", "config", "cache", "doctor", "completion"),
 }
@@ -194,6 +196,17 @@ def test_a_command_without_a_cluster_does_everything_once(
     assert counts == {**once(plans), "requests": 0}
 
 
+def test_a_comparison_reads_each_revision_once(repository: Path) -> None:
+    (repository / ".git").rmdir()
+    run_git(repository, "init", "--quiet", "--initial-branch=main")
+    commit(repository)
+    (repository / "api" / "map.yaml").write_text(MAP.format(name="renamed"))
+
+    counts = count(repository, "diff", "--offline")
+
+    assert counts == {"discoveries": 2, "renders": 2 * UNITS, "plans": 2, "requests": 0}
+
+
 async def test_a_command_on_a_cluster_does_everything_once(repository: Path) -> None:
     counts = await count_on_cluster(repository, ON_A_CLUSTER)
 
@@ -213,7 +226,7 @@ async def test_a_command_of_flux_does_everything_once(flux_repository: Path) -> 
 
 
 def test_every_command_is_counted() -> None:
-    counted = {*WITHOUT_A_CLUSTER, *ON_A_CLUSTER, *OF_ARGOCD, *OF_FLUX}
+    counted = {*WITHOUT_A_CLUSTER, *ON_A_CLUSTER, *OF_ARGOCD, *OF_FLUX, *OF_REVISIONS}
     names = {command.split()[0] for command in counted} | WITHOUT_A_REPOSITORY
 
     assert names == {name for section in COMMANDS.values() for name in section}

@@ -101,7 +101,7 @@ spec: {{interval: 1m, url: "{URL}", ref: {{branch: main}}}}
 """
 
 
-def application(name: str, path: str, *, namespace: str = "web", wave: str = "") -> str:
+def application(name: str, path: str, *, namespace: str = "default", wave: str = "") -> str:
     """Return an Application of a directory of this repository."""
     annotations = f', annotations: {{argocd.argoproj.io/sync-wave: "{wave}"}}' if wave else ""
     return f"""\
@@ -117,6 +117,6 @@ spec:
 """
 
 
-def config_map(name: str, namespace: str = "web") -> str:
+def config_map(name: str, namespace: str = "default") -> str:
     metadata = f"{{name: {name}, namespace: {namespace}}}"
     return f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\n"

@@ -32,7 +32,7 @@ from tidegate.model.simulation.double_sync import Resync
 from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.simulation.revision_sync import RevisionSync
 from tidegate.model.simulation.verdict import LeftOut, SimulationVerdict
-from tidegate.model.times import MINUTE, Ms
+from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit, UnitId
@@ -116,6 +116,16 @@ async def find_unhealthy_afterwards(
         (cluster_ref.ref, ": ".join((message, *cause)))
         for (cluster_ref, message), cause in explained
     )
+
+
+async def _wait_for_full_second(session: Session) -> Ms:
+    """Let the simulated clock reach the next full second, and return it.
+
+    The number of requests that load a workspace then has no influence on the times of a rollout.
+    """
+    start = Ms(-(-session.world.now() // SECOND) * SECOND)
+    await session.world.client().wait(start)
+    return start
 
 
 async def _current_verdict(cluster_ref: ClusterRef, unit: PlannedUnit, session: Session) -> Verdict:
@@ -275,10 +285,8 @@ async def _simulate(
         (workspace, ()) if options.empty_cluster else without_unknown_checks(workspace)
     )
     until, approved = options.until, find_approved_units(options.approved, workspace.members)
-    plan_result, start = (
-        await make_plan(workspace.deployable_trees, session, semantics=semantics),
-        session.world.now(),
-    )
+    plan_result = await make_plan(workspace.deployable_trees, session, semantics=semantics)
+    start = await _wait_for_full_second(session)
     config = session.targets.simulation
     left_out_units = {**find_unstartable_units(workspace, plan_result), **plan_result.rejected}
     releases = await build_history(plan_result, session, stores_charts=False)
