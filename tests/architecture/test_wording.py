@@ -34,13 +34,7 @@ THIRD_PARTY = {
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 SOURCES = sorted((ROOT / "src" / "tidegate").rglob("*.py"))
-TEST_NAMES = frozenset({"argocd-cases.md", "flux-cases.md"})
-"""Pages that list the names of tests."""
-PAGES = sorted(
-    page
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    if page.name not in TEST_NAMES
-)
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:

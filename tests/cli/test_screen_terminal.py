@@ -125,7 +125,7 @@ def test_a_pause_gives_the_terminal_back_until_it_is_over() -> None:
         assert program.is_stopped()
         assert program.echoes()
 
-        program.go_on()
+        program.send_continue()
         program.read_until(lambda vt: not vt.shows_cursor)
         drawn_again(program)
         assert not program.echoes()

@@ -31,7 +31,7 @@ CHART = {
     "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.2.3\n",
     "templates/web.yaml": config_map("web", to="one"),
 }
-LOOKS = {
+READS = {
     "app-list": "app list",
     "app-get": "app get database",
     "app-get-tree": "app get database -o tree",
@@ -58,7 +58,7 @@ LOOKS = {
     "verify": "verify {}",
     "status": "status {}",
 }
-DEEDS = {
+CHANGES = {
     "app-set": "app set keycloak --parameter image=2",
     "suspend": "flux suspend ks web",
     "resume": "flux resume ks web",
@@ -114,7 +114,7 @@ def typed(
         assert ran.code == 4, ran.stdout + ran.stderr
         yield (
             room,
-            {name: shown(cluster, args, root, room) for name, args in (LOOKS | DEEDS).items()},
+            {name: shown(cluster, args, root, room) for name, args in (READS | CHANGES).items()},
         )
 
 
@@ -126,7 +126,7 @@ def shown(cluster: PersistentSandbox, args: str, root: Path, room: int) -> str:
     return (ran.stdout + ran.stderr).replace(str(root), "platform")
 
 
-@pytest.mark.parametrize("verb", [*LOOKS, *DEEDS])
+@pytest.mark.parametrize("verb", [*READS, *CHANGES])
 def test_a_screen_is_as_recorded(
     verb: str, typed: tuple[int, dict[str, str]], pytestconfig: pytest.Config
 ) -> None:
@@ -137,5 +137,5 @@ def test_a_screen_is_as_recorded(
         golden.write_text(screens[verb])
 
     assert screens[verb] == golden.read_text()
-    if verb in LOOKS:
+    if verb in READS:
         assert max(map(text_width, screens[verb].splitlines())) <= room

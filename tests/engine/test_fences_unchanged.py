@@ -18,7 +18,7 @@ SIZE: JsonObject = {"storage": "1Gi"}
 
 
 def everything(stage: Stage) -> tuple[tuple[JsonObject, ...], ...]:
-    """One of each kind that proves its health in a way of its own."""
+    """One object for each way in which kinds prove their health."""
     group, volume = f"{stage.namespace}.example.org", f"disk-{stage.namespace}"
     return (
         (a_definition(group), a_volume(volume), make_config_map(color="red")),

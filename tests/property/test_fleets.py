@@ -152,7 +152,7 @@ def play_two(
     """Two rollouts of one plan, of which the second comes later; what is true of both."""
     first = stage.actor(fleet.plan(), ProcessOptions(fast=clocks[0]))
     second = stage.actor(fleet.plan(), ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
-    away = absence.of(first.life) if absence else []
+    away = absence.happenings(first.life) if absence else []
 
     stage.play(first, second, happenings=[*fleet.strangers(stage), *away])
 
@@ -200,7 +200,10 @@ def test_no_gate_opens_for_a_spec_that_is_not_live(
     fleet: Fleet, meddlers: list[ObjectEdit]
 ) -> None:
     stage = fleet.stage()
-    happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
+    happenings = [
+        *fleet.strangers(stage),
+        *(meddler.happening(fleet, stage) for meddler in meddlers),
+    ]
 
     actor = stage.roll_out(fleet.plan(), happenings=happenings)
 
@@ -222,7 +225,10 @@ def test_no_gate_opens_when_an_object_is_edited_deleted_and_reverted_at_once() -
         ObjectEdit(59, 2, "reverts"),
     ]
     stage = fleet.stage()
-    happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
+    happenings = [
+        *fleet.strangers(stage),
+        *(meddler.happening(fleet, stage) for meddler in meddlers),
+    ]
 
     actor = stage.roll_out(fleet.plan(), happenings=happenings)
 
@@ -237,7 +243,7 @@ def test_no_gate_opens_for_replicas_that_another_client_sets_to_zero() -> None:
     stage = fleet.stage()
 
     actor = stage.roll_out(
-        fleet.plan(), happenings=[ObjectEdit(1_000, 0, "idles").of(fleet, stage)]
+        fleet.plan(), happenings=[ObjectEdit(1_000, 0, "idles").happening(fleet, stage)]
     )
 
     assert actor.run.result == "failed"
@@ -250,7 +256,10 @@ def test_nor_when_its_process_is_killed_meanwhile(
     fleet: Fleet, meddlers: list[ObjectEdit], turn: int, fast: int
 ) -> None:
     stage = fleet.stage()
-    happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
+    happenings = [
+        *fleet.strangers(stage),
+        *(meddler.happening(fleet, stage) for meddler in meddlers),
+    ]
     dying = stage.actor(fleet.plan(), ProcessOptions(dies_at=turn, lands=turn % 3))
     stage.play(dying, happenings=happenings)
 

@@ -125,7 +125,7 @@ class UnitTimes:
     never: int
 
     @classmethod
-    def of(cls, record: Record) -> UnitTimes:
+    def from_record(cls, record: Record) -> UnitTimes:
         begun, well = dict[int, int](), dict[int, int]()
         for at, event in enumerate(record.changes):
             name = event.stored.ref.name
@@ -160,7 +160,7 @@ class UnitTimes:
 
 
 def keeps_all(record: Record) -> bool:
-    seen = UnitTimes.of(record)
+    seen = UnitTimes.from_record(record)
     return seen.keeps_steps() and seen.keeps_limits()
 
 
@@ -228,4 +228,4 @@ def test_new_units_wait_for_units_started_by_the_killed_rollout() -> None:
         ).run
 
         assert run.result == "passed", turn
-        assert UnitTimes.of(stage.record).keeps_limits(), turn
+        assert UnitTimes.from_record(stage.record).keeps_limits(), turn

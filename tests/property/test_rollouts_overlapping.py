@@ -181,7 +181,7 @@ def play(crowd: OverlappingUnits, absence: Absence | None) -> tuple[Stage, list[
         )
         for item, name in zip(crowd.parties, NAMES, strict=False)
     ]
-    stage.play(*actors, happenings=absence.of(actors[0].life) if absence else ())
+    stage.play(*actors, happenings=absence.happenings(actors[0].life) if absence else ())
     assert stage.realm.now() - START < 4 * MINUTE
     return stage, actors
 

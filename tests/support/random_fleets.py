@@ -218,7 +218,7 @@ class ObjectEdit:
     target: int
     change: str
 
-    def of(self, fleet: Fleet, stage: Stage) -> Happening:
+    def happening(self, fleet: Fleet, stage: Stage) -> Happening:
         return Ms(START + self.at), lambda: self._do(fleet, stage)
 
     def _do(self, fleet: Fleet, stage: Stage) -> None:

@@ -64,7 +64,7 @@ def tidegate(shared: Path) -> Tidegate:
 @pytest.fixture(scope="session")
 def checkouts(shared: Path) -> dict[str, Checkout]:
     with locked(shared / "lock"):
-        return {shape: Checkout.of(shape, shared) for shape in SHAPES}
+        return {shape: Checkout.for_shape(shape, shared) for shape in SHAPES}
 
 
 def recorded(shape: str, unit: Expected) -> list[JsonObject]:
