@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -130,7 +130,7 @@ def select_units(units: Iterable[SelectableT], selection: UnitSelection) -> list
     requirements = parse_selector(labels)
     if selection.names:
         noun, make_error = (
-            " or ".join(filter(None, kinds)) or "unit",
+            _kinds_noun(kinds),
             partial(UsageError, "usage.unit"),
         )
         named = [(candidate.id.names, candidate) for candidate in candidates]
@@ -146,9 +146,16 @@ def select_units(units: Iterable[SelectableT], selection: UnitSelection) -> list
     ]
     if not selected:
         label_text = f" with labels `{sanitize(labels)}`" if labels else ""
-        problem = f"no {' or '.join(kinds)}{label_text} found{scope}"
+        problem = f"no {_kinds_noun(kinds)}{label_text} found{scope}"
         raise UsageError("usage.unit", problem, hint="list all units with `tidegate units`")
     return selected
+
+
+def _kinds_noun(kinds: Collection[str]) -> str:
+    """Return the name of a kind, or a common noun for several kinds."""
+    if len(kinds) == 1:
+        return next(iter(kinds)) or "unit"
+    return "unit or source" if set(kinds) & set(SOURCE_KINDS) else "unit"
 
 
 def parse_selector(labels: str) -> tuple[Requirement, ...]:
