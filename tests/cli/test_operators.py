@@ -66,7 +66,7 @@ def a_widget(name: str, *, wave: str = "0", login: str = "") -> str:
 
 
 def run(verb: tuple[str, ...], folder: Path, **files: str) -> CompletedProcess[str]:
-    """Run a verb on a unit with the operator in it; it tells each event on a line."""
+    """Run a command on a unit with the operator in it, with one event per line."""
     rows = folder / "rows.yaml"
     rows.write_text(ROWS)
     unit = write_unit(folder / "unit", operator=OPERATOR, **files)

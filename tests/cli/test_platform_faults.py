@@ -164,7 +164,7 @@ def test_an_encrypted_file_without_metadata_is_not_applied_as_if_it_were_plain(
 
 
 def layers_from_far(examples: Path, folder: Path) -> Path:
-    """The chart of cert-manager lies where nobody answers."""
+    """The platform, with an unreachable repository for the chart of cert-manager."""
     root = layers_with(examples, folder)
     file = root / "gitops/infrastructure/cert-manager/release.yaml"
     here = "{kind: GitRepository, name: flux-system, namespace: flux-system}"

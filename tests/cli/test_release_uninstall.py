@@ -154,7 +154,7 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
 def test_a_killed_replacement_uninstalls_and_installs_once(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
-    """The release becomes another one, and somebody kills that again and again."""
+    """Rename the release, and kill the process again and again."""
     assert sandbox.sync(shop.root).code == 0
     before = len(sandbox.changes())
     shop.release(releaseName="till")

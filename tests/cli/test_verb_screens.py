@@ -1,6 +1,6 @@
-"""Every verb that people know, typed at a narrow and at a wide terminal, on one cluster each.
+"""Every command, on a narrow and on a wide terminal, on one cluster each.
 
-What is recorded is what the commands write, one behind the other, about one rollout that failed.
+The recorded text is the output of all commands, in order, after one failed rollout.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ CHANGES = {
     "jobs-rerun": "jobs rerun migrate --sandbox",
     "app-delete": "app delete database --sandbox",
 }
-"""What changes the cluster, behind what only looks at it."""
+"""Commands that change the cluster; they run after those that only read."""
 
 
 def a_platform(root: Path) -> Repository:
@@ -119,7 +119,7 @@ def typed(
 
 
 def shown(cluster: PersistentSandbox, args: str, root: Path, room: int) -> str:
-    """What stands on a screen behind a command: its output, and what it says beside that."""
+    """The screen after a command: its standard output and its standard error."""
     place = () if "{}" in args else ("-C", root)
     texts = [part.format(root) for part in args.split()]
     ran = cluster.reach(*texts, *place, "--repo-map", f"{URL}={root}", room=room)

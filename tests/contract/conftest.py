@@ -38,7 +38,7 @@ def watching(world_kind: str) -> Ms:
 
 @pytest.fixture
 def sandbox() -> Sandbox:
-    """A simulated cluster, whoever looks at it."""
+    """A simulated cluster for any user."""
     world = sandbox_world(watching=Ms(5 * SECOND))
     assert isinstance(world, Sandbox)
     return world

@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class ReleaseNamespace:
-    """A repository with a release, a namespace for it, and helm beside us: 4, unless told."""
+    """A repository with a release, a namespace for it, and a helm client; version 4 by default."""
 
     plane: ControlPlane
     folder: Path
@@ -119,7 +119,7 @@ class ReleaseNamespace:
         return document
 
     def apply_release(self) -> None:
-        """Have the HelmRelease itself there: nobody in the repository applies it."""
+        """Create the HelmRelease itself, which no unit of the repository applies."""
         kubectl(self.config, "apply", "-f", "-", text=json.dumps(helm_release(self.namespace)))
 
     def unit_resource(self) -> JsonObject:

@@ -39,7 +39,7 @@ class AuditedWrite(NamedTuple):
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody but us runs."""
+    """A control plane on which only we run the pods."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 
@@ -60,7 +60,7 @@ def entries(stage: NamespaceStage, *, after: int = 0) -> list[AuditedWrite]:
 
 
 def assert_in_order(stage: NamespaceStage, written: list[AuditedWrite]) -> None:
-    """Waves came one after another, each behind what the one before it had to become."""
+    """The waves ran in order, each when the previous one was healthy."""
     waves = [entry.wave for entry in written]
     assert waves == sorted(waves)
     for wave in sorted(set(waves))[:-1]:

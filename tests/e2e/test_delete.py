@@ -32,7 +32,7 @@ LEAVING = {**WAVES, "jobs/farewell": 0}
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody but us runs."""
+    """A control plane on which only we run the pods."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 
@@ -56,7 +56,7 @@ def deletions(stage: NamespaceStage) -> dict[str, str]:
 
 
 def ends(stage: NamespaceStage) -> dict[str, str]:
-    """When anybody last wrote to each object: an owner goes when its finalizer is taken off."""
+    """The time of the last write to each object: an owner is gone when its finalizer is removed."""
     last: dict[str, str] = {}
     for entry in read_audit(stage.plane.audit_log):
         target = entry.object_ref

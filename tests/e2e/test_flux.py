@@ -63,7 +63,7 @@ async def fleet(cluster: ControlPlane, key: AgeKey, tmp_path: Path) -> Fleet:
 
 
 def with_canary(*folders: Path) -> list[Path]:
-    """The files below these that have it; somebody else's may go meanwhile."""
+    """The files below these directories with this text; files of other tests may disappear."""
     result: list[Path] = []
     for path in (path for folder in folders for path in folder.rglob("*")):
         with suppress(OSError):

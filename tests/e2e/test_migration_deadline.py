@@ -27,7 +27,7 @@ LONG = Ms(2 * MINUTE)
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody runs: kwok keeps its node alive, no more."""
+    """A control plane without a kubelet: kwok only keeps the node alive."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 

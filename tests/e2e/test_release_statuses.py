@@ -144,7 +144,7 @@ async def test_failed_tests_are_reported_ignored_or_remediated(
 
 
 def break_upgrade(stage: ReleaseNamespace, strategy: str) -> None:
-    """What is tried next fails behind its last object, be it an install or an upgrade."""
+    """Make the next install or upgrade fail after its last object."""
     remediation: Json = {"retries": 2, "strategy": strategy}
     last: Json = {"remediation": {"remediateLastFailure": True}}
     stage.shop.put("templates/more.yaml", config_map("more", to="more"))

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 TRIED = 3_000
 HOLE = "hole"
-"""Stands where something else is put."""
+"""Placeholder for a value that is replaced."""
 KEY = "key-hole"
 """The same for keys."""
 RBAC = "rbac.authorization.k8s.io/v1"

@@ -47,7 +47,7 @@ UNPRINTED = {
     "VolumeAttachment",
     "VolumeAttributesClass",
 }
-"""Kinds of which nobody simulates anything: their names and ages are shown."""
+"""Kinds that are not simulated: their names and ages are shown."""
 LATE = 3
 """Seconds that may have passed between the server's look at its clock and ours."""
 
@@ -75,7 +75,7 @@ async def served(client: ClusterClient) -> ServedKinds:
 
 
 def is_own(kind: Kind) -> bool:
-    """Whether Kubernetes brings it; others may be there for other tests."""
+    """Whether Kubernetes creates it; other tests may have created others."""
     return "." not in kind.group or kind.group.endswith(".k8s.io")
 
 

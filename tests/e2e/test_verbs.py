@@ -29,7 +29,7 @@ async def run(fleet: Fleet, *words: str) -> CommandResult:
 
 
 def a_flux(fleet: Fleet) -> str:
-    """A pod that is called like a controller of Flux's, and never runs: somebody answers for it."""
+    """A pod with the name of a Flux controller that never runs; the test answers for it."""
     namespace = f"flux-system{fleet.repository.suffix}"
     pod = {
         "apiVersion": "v1",

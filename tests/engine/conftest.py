@@ -71,7 +71,7 @@ def record(living_world: World, living_stage: Stage, request: pytest.FixtureRequ
 async def answering(
     world: World, stage: Stage, request: pytest.FixtureRequest
 ) -> AsyncIterator[HookServer]:
-    """A webhook's other end, which does not answer before it is told to."""
+    """The server of a webhook, which does not answer until the test allows it."""
     if isinstance(world, Sandbox):
         yield await an_answering_service(stage.client)
         return

@@ -1,4 +1,4 @@
-"""Gates and our text: a verdict about a text that somebody else has put there opens nothing."""
+"""Gates and applied manifests: a verdict about a changed manifest opens no gate."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EMPTIED: JsonObject = {"spec": {"replicas": 0}}
 
 
 def idle(generation: int) -> JsonObject:
-    """A Deployment of no replicas, which is well."""
+    """A Deployment without replicas, which is healthy."""
     counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
     return {**ready(generation), **dict.fromkeys(counts, 0)}
 
@@ -64,7 +64,7 @@ async def hanging(stage: Stage) -> RunningRollout:
 
 
 async def put_back(stage: Stage, theirs: LiveObject) -> LiveObject:
-    """The object when somebody has changed its text after this state."""
+    """The object after another client has changed its spec."""
 
     def is_later(live: LiveObject | None) -> bool:
         return live is not None and live.generation > theirs.generation

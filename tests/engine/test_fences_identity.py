@@ -17,7 +17,7 @@ async def test_health_at_an_old_generation_does_not_open_a_gate(stage: Stage) ->
 
     rolling = stage.start(make_deployment(image="app:2"), BEHIND)
     await rolling.waits("NotObserved")
-    # Its controller has not seen the change, and says once more that all is well.
+    # Its controller has not seen the change, and reports Healthy again.
     stale = await stage.says(WEB, {**ready(1), "collisionCount": 1})
     await rolling.observes(stale)
 
@@ -135,7 +135,7 @@ async def test_a_deleted_healthy_object_is_restored_while_others_are_awaited(
 async def _pass_with(
     stage: Stage, body: JsonObject, status: JsonObject, *, definition: JsonObject | None = None
 ) -> None:
-    """A first rollout of an object that comes to be well."""
+    """A first rollout of an object that becomes healthy."""
     before = (definition,) if definition else ()
     rolling = stage.start(*before, body, semantics=PATIENT)
     reason = "NotObserved" if body["kind"] == "Deployment" else "NoNewerStatus"
@@ -145,6 +145,6 @@ async def _pass_with(
 
 
 async def _replace(stage: Stage, body: JsonObject) -> LiveObject:
-    """Somebody takes an object away and puts another one in its place."""
+    """Another client deletes an object and creates it again."""
     await stage.client.delete(await stage.ref(body))
     return require_live(await stage.client.create(body, manager="somebody"))

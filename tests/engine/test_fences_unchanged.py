@@ -40,7 +40,7 @@ def a_volume(name: str) -> JsonObject:
     spec: JsonObject = {
         "capacity": SIZE,
         "accessModes": ["ReadWriteOnce"],
-        "hostPath": {"path": "/tmp/disk"},  # noqa: S108 - nobody mounts it
+        "hostPath": {"path": "/tmp/disk"},  # noqa: S108 - no process mounts it
     }
     return make_object("v1 PersistentVolume", name, namespace="", spec=spec)
 

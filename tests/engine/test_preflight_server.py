@@ -1,4 +1,4 @@
-"""Whom a rollout asks before it writes: nobody, unless only the server can tell."""
+"""Requests before the first write: only those that the local rules cannot decide."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def assert_finished(stage: Stage, plan: Plan) -> None:
 
 
 def assert_slots_kept(fleet: Fleet, run: Run) -> None:
-    """By what is told: a unit of the group is under way from its first step to its end."""
+    """By events: a unit of the group is in progress from its first step to its end."""
     grouped = {unit.id for unit in fleet.whole().units if unit.group == GROUP}
     under_way: set[UnitId] = set()
     for event in run.events:

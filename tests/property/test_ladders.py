@@ -46,10 +46,9 @@ SET = "ApplicationSet/argocd/shop"
 
 @dataclass(frozen=True)
 class LadderTimes:
-    """How long each unit takes, which of them never becomes well, and when the held are approved.
+    """How long each unit takes, which of them never becomes healthy, and when units are approved.
 
-    The second wave of a unit is what takes time. An approval in the second 0 is there before
-    anything begins.
+    The second wave of a unit takes time. An approval in second 0 exists before the rollout starts.
     """
 
     case: Case
@@ -118,7 +117,7 @@ def numbered(name: str) -> int:
 
 @dataclass(frozen=True)
 class UnitTimes:
-    """When units began and were well, by the number of the change."""
+    """When units started and became healthy, by the number of the change."""
 
     begun: dict[int, int]
     well: dict[int, int]
@@ -136,7 +135,7 @@ class UnitTimes:
         return cls(begun, well, len(record.changes))
 
     def keeps_steps(self) -> bool:
-        """Nobody begins before all of the step before are well."""
+        """No unit starts before all units of the previous step are healthy."""
         return all(
             self.well.get(early, self.never) <= self.begun.get(later, self.never)
             for before, after in pairwise(STEPS)
@@ -211,7 +210,7 @@ def test_a_killed_rolling_sync_keeps_its_limits_and_approvals(
 
 
 def test_new_units_wait_for_units_started_by_the_killed_rollout() -> None:
-    """Also where the first wave is well, and the second is refused for a while."""
+    """Also if the first wave is healthy, and the second is rejected for a while."""
     refused = CallFault(Rejection(ERROR), FaultSelector(name="u1-w1-0"), Frequency(until=Ms(8_000)))
     shape = Shape("Deployment", 20, 0, "well")
     units = (((shape,), (shape,)),) * 12

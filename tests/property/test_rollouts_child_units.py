@@ -36,7 +36,7 @@ YIELDS = "yields"
 
 
 def around(name: str) -> PlanFragment:
-    """A step that yields units, with something before it and something behind it."""
+    """A step that creates units, with a step before it and a step after it."""
     first, last = f"{name}-first", f"{name}-last"
     desired = [
         make_unit(make_config_map(f"u-{item}", image="app:1"), name=item, policy=IN_A_HURRY)

@@ -1,4 +1,4 @@
-"""A server of one bucket that speaks as S3 does, as far as anybody lists and reads objects."""
+"""A server of one bucket that supports listing and reading objects, like S3."""
 
 from __future__ import annotations
 

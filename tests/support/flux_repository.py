@@ -69,7 +69,7 @@ class Layers:
 
 
 def events(ran: Ran, engine: str = "") -> list[dict[str, Json]]:
-    """What was told, by this engine alone where there are several."""
+    """The output, of this engine alone if there are several."""
     messages: list[dict[str, Json]] = [json.loads(line) for line in ran.stdout.splitlines()]
     return [item for item in messages if not engine or item.get("engine") == engine]
 

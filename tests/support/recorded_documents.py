@@ -22,7 +22,7 @@ _HEAD_KEYS = ("apiVersion", "kind", "metadata")
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A piece of YAML that stands below `HEAD`, and the answer to it."""
+    """A piece of YAML below `HEAD`, and its recorded answer."""
 
     title: str
     text: str
@@ -30,7 +30,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """A file of rows, and what stands around each snippet and each answer."""
+    """A file of rows, and the text around each snippet and each answer."""
 
     file: str
     before: str

@@ -7,7 +7,7 @@ from tidegate.model.k8s.objects import Json, JsonObject
 
 WEB = make_deployment()
 BEHIND = make_config_map("behind")
-"""For the step behind a gate."""
+"""An object for the step after a gate."""
 
 
 def an_ingress(service: str) -> JsonObject:

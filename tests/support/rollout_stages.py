@@ -82,7 +82,7 @@ def replayed(script: Script) -> Script:
 
 @dataclass
 class Actor:
-    """A process that runs a plan: what it told, what it heard, and its life."""
+    """A process that runs a plan: its events, its inputs, and its life."""
 
     plan: Plan
     life: SimulatedProcess
@@ -175,7 +175,7 @@ class Stage:
         return actor
 
     def delete_jobs(self) -> None:
-        """Somebody takes all Jobs away."""
+        """Another client deletes all Jobs."""
         cluster = self.realm.clusters[""]
         for job in cluster.reader.list_objects(JOB, "default"):
             cluster.server.perform(Write(verb=Verb.DELETE, ref=job.ref))

@@ -62,9 +62,9 @@ ONCE = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, limit=0))
 class SyncSettings(TypedDict, total=False):
     """How a unit is synced.
 
-    `options` are the unit's own, in Argo CD's words. `ignores`: fields that are no difference.
-    `resources`: only these of its objects, and no hooks. `consents`: somebody agrees to what asks
-    before it is deleted. `windows`: when it may be synced.
+    `options`: sync options of the unit. `ignores`: fields to ignore in comparisons. `resources`:
+    selected objects, without hooks. `consents`: whether the user confirms deletions that require
+    it. `windows`: sync windows.
     """
 
     options: tuple[str, ...]

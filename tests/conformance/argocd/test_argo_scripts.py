@@ -13,7 +13,7 @@ from tidegate.health.argo.judge import RULES
 
 PATTERNS = shipped.PATTERNS.read_text().split()
 WITHOUT_ROW: set[str] = set()
-"""Scripts that nothing stands for yet."""
+"""Scripts without a row or a rule."""
 DIFFERING: set[str] = set()
 """Scripts that say something else of a body of their own."""
 

@@ -142,7 +142,7 @@ async def test_a_post_delete_hook_is_kept_unless_its_policy_deletes_it(
 
 
 class _EventRecorder:
-    """Takes down what a rollout tells."""
+    """Records the events of a rollout."""
 
     def __init__(self) -> None:
         self.progress = RolloutProgress(Ms(0))

@@ -41,7 +41,7 @@ ARGO = CasePage(
     (*range(1, 56), 59, 62, 63, 64, *range(66, 77)),
     frozenset({2, 5, 6, 13, 18, 23, 26, 31, 35, 37, 44, 46}),
 )
-"""Those that can be told of without an Application, and what sets generate."""
+"""Commands that need no Application, and generated Applications."""
 FLUX = CasePage(
     DOCS / "flux-cases.md",
     HERE.parent / "flux",

@@ -1,4 +1,4 @@
-"""Objects of buckets as trees: had with their logins, told where they cannot be."""
+"""Buckets as sources: fetched with their credentials, and reported if unavailable."""
 
 from __future__ import annotations
 

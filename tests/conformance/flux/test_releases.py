@@ -1,4 +1,4 @@
-"""HelmReleases: what becomes of one that fails, is locked, or is released by somebody else."""
+"""HelmReleases that fail, are locked, or are released by another client."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def test_a_process_killed_between_retries_leaves_no_lock(
 def test_hooks_of_a_rollback_follow_their_delete_policies(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
-    """The hook of the upgrade fails and goes; that of the rollback is well, and goes as well."""
+    """The hook of the upgrade fails, that of the rollback succeeds; both are deleted."""
     shop.put("templates/undo.yaml", hook("undo", "pre-rollback", policy="hook-succeeded"))
     shop.put("templates/kept.yaml", hook("kept", "pre-rollback", policy="hook-failed"))
     assert sandbox.sync(shop.root).code == 0

@@ -204,7 +204,7 @@ def test_two_jobs_at_once_that_another_rollout_finished_are_not_run_again() -> N
 
     stage.play(first, second, happenings=Absence(8_000, 18, "cut").happenings(first.life))
 
-    # Once by each: what ended while nobody looked is not known to have ended.
+    # Once by each: an end that no process observed is not known.
     assert times_made(stage, "u0-w1-0") == 2
     assert times_made(stage, "u0-w1-1") == 2
 
@@ -229,5 +229,5 @@ def test_a_job_finished_by_another_rollout_is_not_run_again() -> None:
     stage.play(first, second, happenings=Absence(100, 33, "cut").happenings(first.life))
 
     assert (first.run.result, second.run.result) == ("passed", "passed")
-    # Once by each: what ended while nobody looked is not known to have ended.
+    # Once by each: an end that no process observed is not known.
     assert times_made(stage, "u0-w0-0") == 2

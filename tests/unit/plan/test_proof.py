@@ -190,7 +190,7 @@ SECONDS = st.integers(0, 4)
 def test_verdicts_do_not_depend_on_milliseconds(
     a: int, ready: int, b: int, within: tuple[int, int, int]
 ) -> None:
-    """Whoever cut the parts of seconds off must not make a pair look better, or worse."""
+    """Rounding times to seconds must not make the result of a pair better or worse."""
     times = [second * SECOND + part for second, part in zip((a, a + ready, b), within, strict=True)]
     truth = times[2] >= max(times[:2])
 

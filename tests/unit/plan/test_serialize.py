@@ -115,7 +115,7 @@ def digests_in(text: bytes) -> set[bytes]:
 
 @pytest.mark.parametrize("hidden", [False, True], ids=["Secret", "hidden field"])
 def test_a_short_secret_cannot_be_guessed_without_the_key(*, hidden: bool) -> None:
-    """Whoever knows all but the value makes the plan with each guess, and compares digests."""
+    """Make the plan with each guess of an unknown value, and compare digests."""
 
     def guess(value: str, key: bytes) -> bytes:
         thing = a_thing("Secret", "login", data={"pin": value})

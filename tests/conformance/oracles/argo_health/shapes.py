@@ -15,7 +15,7 @@ Fields: TypeAlias = dict[str, Sequence[object] | Maker]
 
 
 class _Absent:
-    """Stands for a field that is left out."""
+    """Marks a field that is left out."""
 
 
 ABSENT = _Absent()
