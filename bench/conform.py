@@ -42,7 +42,7 @@ def find_program() -> Path:
 
 
 def write_schemas(folder: Path) -> str:
-    """A file for each kind of a real server. Where they are, as kubeconform wants to be told."""
+    """A schema file for each kind of a real server, and their location for kubeconform."""
     with ControlPlane.start() as plane:
         documents = asyncio.run(read_openapi(plane.kubeconfig("tidegate")))
     for document in documents:

@@ -83,7 +83,7 @@ class Recipe:
 def read_recipe(
     sources: Path = SOURCES, *, kwok: str = KWOK_VERSION, system: str | None = None
 ) -> Recipe:
-    """The recipe that lies in the tree, for this machine unless told otherwise."""
+    """The recipe of this tree; for this machine by default."""
     text = (sources / "go.mod").read_text()
     return Recipe(
         sources=sources,

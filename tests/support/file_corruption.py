@@ -47,7 +47,7 @@ ODD: tuple[object, ...] = (
     float("inf"),
     float("nan"),
 )
-"""Values in the place of other values."""
+"""Values that replace others."""
 CLOSERS = ("[", "{", "}", '"', "'", "\t", ": ", "- ", "&a ", "*a", "<<: *a", "!!x ", "%", "|", "? ")
 OFTEN = 0.4
 Spoiler: TypeAlias = Callable[[Path, random.Random], str]
