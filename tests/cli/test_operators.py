@@ -77,7 +77,7 @@ def run(verb: tuple[str, ...], folder: Path, **files: str) -> CompletedProcess[s
 def test_a_gate_follows_the_operator_definition_of_the_user(
     verb: tuple[str, ...], tmp_path: Path
 ) -> None:
-    files = {"widget": a_widget("it"), "behind": config_map("behind", wave="1")}
+    files = {"widget": a_widget("it"), "later": config_map("later", wave="1")}
 
     ran = run(verb, tmp_path, **files)
 
@@ -87,7 +87,7 @@ def test_a_gate_follows_the_operator_definition_of_the_user(
     }
     assert ran.returncode == 0
     # Servers keep times in whole seconds, so a stage may seem to begin up to one earlier.
-    assert 89_000 <= written["behind"] - written["it"] <= 91_000
+    assert 89_000 <= written["later"] - written["it"] <= 91_000
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ class Fleet:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(APPLICATION, f"argocd{self.suffix}", name)
             require_live(
-                await ClusterClient(Dispatcher(world)).patch(ref, body, manager="somebody")
+                await ClusterClient(Dispatcher(world)).patch(ref, body, manager="other-client")
             )
 
     async def is_there(self, name: str) -> bool:

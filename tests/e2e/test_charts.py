@@ -64,10 +64,10 @@ def assert_in_order(stage: NamespaceStage, written: list[AuditedWrite]) -> None:
     waves = [entry.wave for entry in written]
     assert waves == sorted(waves)
     for wave in sorted(set(waves))[:-1]:
-        behind = next(entry for entry in written if entry.wave > wave)
+        later = next(entry for entry in written if entry.wave > wave)
         for entry in written:
             if entry.wave == wave and entry.name.startswith(GATES):
-                assert stage.settled(entry.name) < behind.at, (entry.name, behind.name)
+                assert stage.settled(entry.name) < later.at, (entry.name, later.name)
 
 
 async def test_a_chart_is_applied_in_order_upgraded_once_and_deleted_in_reverse(

@@ -116,4 +116,4 @@ async def _damage(client: ClusterClient, unit: str) -> None:
 
 
 def _patch(ref: Ref, body: Json) -> Write:
-    return Write(verb=Verb.PATCH, ref=ref, body=msgspec.json.encode(body), manager="somebody")
+    return Write(verb=Verb.PATCH, ref=ref, body=msgspec.json.encode(body), manager="other-client")

@@ -32,7 +32,7 @@ KILLS, SEED, LINES = 10, 19, 30
 """Kill so many processes, each after at most so many lines of output."""
 CREATED = 201
 NUMBER = "{{ .Release.Revision }}"
-EVENTS = {"before": "pre-install,pre-upgrade", "behind": "post-install,post-upgrade"}
+EVENTS = {"before": "pre-install,pre-upgrade", "later": "post-install,post-upgrade"}
 
 
 @dataclass(slots=True)

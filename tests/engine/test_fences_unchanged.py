@@ -32,7 +32,7 @@ def everything(stage: Stage) -> tuple[tuple[JsonObject, ...], ...]:
             make_job("migrate"),
             a_gate(group),
         ),
-        (make_config_map("behind"),),
+        (make_config_map("later"),),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.builders import make_object, make_pod_template
 from tests.support.cluster_client import require_live
-from tests.support.rollout_objects import BEHIND
+from tests.support.rollout_objects import FOLLOWING
 from tests.support.rollout_stage import RunningRollout, Stage
 from tests.support.rollout_statuses import ready
 from tidegate.model.k8s.json_fields import get_mapping
@@ -148,7 +148,7 @@ async def start_overridden(stage: Stage, override: Override, moment: str) -> Run
     require_live(await stage.client.create(stage.here(a_workload(override.kind, "app:1"))))
     if moment == "before":
         await patch_as_other(stage, override, override.patch)
-    rolling = stage.start(newer, BEHIND)
+    rolling = stage.start(newer, FOLLOWING)
     await rolling.waits_for("web")
     if moment == "during":
         await patch_as_other(stage, override, override.patch)
@@ -189,7 +189,7 @@ async def test_what_git_sets_itself_is_healthy(stage: Stage, override: Override)
             "app:2",
             template=make_pod_template("web", image="app:2", nodeSelector={"no": "node"}),
         )
-    rolling = stage.start(merged, BEHIND)
+    rolling = stage.start(merged, FOLLOWING)
     await rolling.waits_for("web")
 
     await stage.says(from_git, override.overridden_status(1))
@@ -200,14 +200,14 @@ async def test_what_git_sets_itself_is_healthy(stage: Stage, override: Override)
 
 async def test_an_object_whose_gate_has_opened_before_may_be_scaled_down(stage: Stage) -> None:
     override, web = OVERRIDES["scaled"], a_workload("Deployment", "app:1")
-    first = stage.start(web, BEHIND)
+    first = stage.start(web, FOLLOWING)
     await first.waits_for("web")
     await stage.says(web, ready(1))
     assert (await first.ends()).result == "passed"
     scaled = await patch_as_other(stage, override, override.patch)
     await stage.says(web, no_pods(scaled.generation))
 
-    changed = make_object("v1 ConfigMap", "behind", data={"a": "b"})
+    changed = make_object("v1 ConfigMap", "later", data={"a": "b"})
     run = await stage.roll_out((web, changed))
 
     assert run.result == "passed"

@@ -183,7 +183,7 @@ def test_skip_broken_skips_the_invalid_unit_and_its_dependents(fleet: Fleet, bad
     part = ProcessOptions(keeps_going=True)
     run = stage.roll_out(plan, part, fleet.strangers(stage)).run
 
-    left = behind(plan, plan.units[bad].id)
+    left = dependent_steps(plan, plan.units[bad].id)
     rest = msgspec.structs.replace(plan, steps=tuple(s for s in plan.steps if s.id not in left))
     assert run.result == "failed"
     assert_finished(stage, rest)
@@ -309,7 +309,7 @@ def test_a_newer_plan_of_another_process_takes_its_units_and_leaves_the_rest_run
     assert_two_blocks(stage)
     ends = {event.unit: event.reason for event in first.run.events_of(EventType.UNIT_FINISHED)}
     taken = {unit.id for unit in newer.units}
-    left = set[str]().union(*(behind(plan, unit) for unit in taken))
+    left = set[str]().union(*(dependent_steps(plan, unit) for unit in taken))
     alone = {step.unit for step in plan.steps} - {s.unit for s in plan.steps if s.id in left}
     assert {ends[unit] for unit in alone} <= {"passed"}
 
@@ -352,7 +352,7 @@ def most_under_way(plan: Plan, record: Record) -> int:
     return most
 
 
-def behind(plan: Plan, unit: UnitId) -> set[str]:
+def dependent_steps(plan: Plan, unit: UnitId) -> set[str]:
     """The steps of a unit, and all that wait for them."""
     result: set[str] = set()
     ahead = [step.id for step in plan.steps if step.unit == unit]

@@ -80,7 +80,7 @@ class LadderTimes:
             name = make_unit_id(f"unit-{HELD[number]}")
 
             def approve() -> None:
-                write = build_approval(name.tracking_id, digests[name], "somebody")
+                write = build_approval(name.tracking_id, digests[name], "other-client")
                 stage.realm.clusters[""].server.perform(write)
 
             return Ms(START + self.approved[number]), approve

@@ -71,7 +71,7 @@ def a_directory(folder: Path, *texts: str, options: tuple[str, ...] = ()) -> Uni
     return unit_for_path(str(folder), policy, name="shop", namespace="default")
 
 
-OPTIONS = RolloutOptions(holder="somebody")
+OPTIONS = RolloutOptions(holder="other-client")
 
 
 async def run(world: World, plan: Plan, rolling: RolloutOptions = OPTIONS) -> list[Event]:

@@ -235,7 +235,7 @@ class PersistentSandbox:
             ref=Ref(kind, namespace, name),
             body=msgspec.json.encode(change),
             subresource="status" if status else "",
-            manager="somebody",
+            manager="other-client",
         )
         (outcome,) = self.ask(write)
         assert isinstance(outcome, Success), outcome

@@ -34,7 +34,7 @@ class Rows(msgspec.Struct, frozen=True):
 
     file: str
     before: str
-    behind: str
+    after: str
     before_answer: str
     behind_answer: str
 
@@ -108,7 +108,7 @@ def _read_rows(rows: Rows) -> list[Case]:
     for line in filter(_is_row, (FOLDER / rows.file).read_text(encoding="utf-8").splitlines()):
         snippet, text = (side.strip() for side in line.rsplit(ARROW, 1))
         answer = text if text == REFUSED else rows.before_answer + text + rows.behind_answer
-        cases.append(Case(snippet, rows.before + snippet + rows.behind, answer))
+        cases.append(Case(snippet, rows.before + snippet + rows.after, answer))
     return cases
 
 

@@ -64,8 +64,8 @@ class Script:
     def ordered_after(self, message: type[Input]) -> list[Command]:
         """What was asked for once such an input was heard."""
         places = [place for place, (item, *_) in enumerate(self.lines) if isinstance(item, message)]
-        behind = self.lines[places[0] :] if places else []
-        return [command for *_, decision in behind for command in decision.commands]
+        later = self.lines[places[0] :] if places else []
+        return [command for *_, decision in later for command in decision.commands]
 
     @property
     def ordered(self) -> list[Command]:

@@ -189,7 +189,7 @@ def test_a_secret_that_is_not_rendered_now_is_refused() -> None:
         ("steps.0.step.is_last", False),
         ("steps.0.step.only_on_failure", True),
         ("steps.0.step.wave", 7),
-        ("units.0.policy.manager", "somebody"),
+        ("units.0.policy.manager", "other-client"),
         ("units.0.cluster", "prod"),
         ("edges", []),
         ("digest", "0"),
