@@ -152,10 +152,11 @@ def select_units(units: Iterable[SelectableT], selection: UnitSelection) -> list
 
 
 def _kinds_noun(kinds: Collection[str]) -> str:
-    """Return the name of a kind, or a common noun for several kinds."""
-    if len(kinds) == 1:
-        return next(iter(kinds)) or "unit"
-    return "unit or source" if set(kinds) & set(SOURCE_KINDS) else "unit"
+    """Return the names of the kinds for a message: `Application, HelmRelease or source`."""
+    nouns = [kind for kind in kinds if kind and kind not in SOURCE_KINDS]
+    sources = [kind for kind in kinds if kind in SOURCE_KINDS]
+    nouns += ["source"] if nouns and sources else sources
+    return " or ".join(filter(None, (", ".join(nouns[:-1]), *nouns[-1:]))) or "unit"
 
 
 def parse_selector(labels: str) -> tuple[Requirement, ...]:
