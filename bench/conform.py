@@ -1,7 +1,7 @@
-"""Lint beside kubeconform on the same documents: what a look at each object by itself costs.
+"""`lint`, compared with kubeconform on the same documents, which checks each object by itself.
 
-kubeconform is built from its Go module, and reads schemas that a real API server gives out. It
-checks types and knows no order; it is here for scale.
+kubeconform is built from its Go module, and reads schemas of a real API server. It checks types and
+knows no order; it is here for scale.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def measure() -> dict[str, float]:
 
 
 def _growth(spent: dict[int, float]) -> float:
-    """What one more unit costs among many, beside what it costs among few."""
+    """The cost of one more unit among many, compared with one among few."""
     few, some, many = SIZES
     early = (spent[some] - spent[few]) / (some - few)
     return (spent[many] - spent[some]) / (many - some) / early
@@ -142,7 +142,7 @@ def _run(user: Tidegate, *words: str) -> tuple[float, float, float]:
 
 
 def make_repository(root: Path, size: int, write: Callable[[str, str, int], str]) -> Path:
-    """A clone with so many units below one."""
+    """A clone with this number of units below one."""
     for number in range(size):
         name = f"app-{number:04}"
         path = f"src/{number % 50:02}/{name}"

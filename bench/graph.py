@@ -93,7 +93,7 @@ def ask_all(graph: Graph) -> int:
 
 
 def measure() -> dict[str, float]:
-    """The cost of an object at each size, and the largest beside the smallest."""
+    """The cost of an object at each size, and the ratio of the largest to the smallest."""
     ground = graph_inputs(None)
     figures: dict[str, float] = {}
     per_object: list[float] = []

@@ -65,7 +65,7 @@ class Race:
         self.rates.setdefault(name, []).append(rate)
 
     def results(self, other: str) -> dict[str, float]:
-        """The middle of each way's rates, and of what they are beside another way's."""
+        """The median rates of each way, and their ratios to another way."""
         other_rates = self.rates[other]
         ratios = {
             f"{name} / {other}": median(map(truediv, rates, other_rates))

@@ -25,7 +25,7 @@ FIELDS = "^(data|stringData)$"
 
 
 def encrypt_example(root: Path) -> list[Path]:
-    """Write all encrypted files of an example anew; which they are."""
+    """Write all encrypted files of an example, and return them."""
     identity = own_identity(root / KEY)
     recipient = str(pyrage.x25519.Identity.from_str(identity).to_public())
     written = []
@@ -46,7 +46,7 @@ def own_identity(place: Path) -> str:
 
 
 def _encrypted(plain: str, recipient: str) -> bytes:
-    """What the program makes of a text that never lies on a disk."""
+    """Return the output of the program for a text that is never written to disk."""
     words = ("encrypt", "--age", recipient, "--encrypted-regex", FIELDS)
     form = ("--input-type", "yaml", "--output-type", "yaml", "/dev/stdin")
     command = [str(get_binary_path()), *words, *form]

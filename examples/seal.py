@@ -32,7 +32,7 @@ KEY_SIZE, SESSION_SIZE, NONCE = 4096, 32, bytes(12)
 
 
 def seal_example(root: Path) -> list[Path]:
-    """Write all sealed files of an example anew; which they are."""
+    """Write all sealed files of an example, and return them."""
     public = own_key(root / KEY).public_key()
     written = []
     for template in sorted((root / TEMPLATES).rglob("*.yaml")):

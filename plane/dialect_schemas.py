@@ -58,7 +58,7 @@ UNREAD: tuple[Row, ...] = tuple(
     (Kind("image.toolkit.fluxcd.io", "v1beta1", name), AUTOMATION, {PRESERVE: True})
     for name in ("ImagePolicy", "ImageRepository", "ImageUpdateAutomation")
 )
-"""Served once, by modules that are not read: nothing is asked of them."""
+"""Former kinds of modules that are not read: they have no schema."""
 KEPT = (
     *("type", "format", "nullable", "default", "required", "enum", "pattern", "anyOf"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"),

@@ -1,6 +1,7 @@
-"""What goes wrong with the platforms of the examples: the cause is in the output.
+"""Faults of the example platforms: the output names the cause.
 
-Each case is one of the troubleshooting of a platform's own page: by its engine's rules, and ours.
+Each case is from the troubleshooting section of a platform's documentation, with native and with
+Tidegate semantics.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ UNMADE = frozenset({"ORD049"})
 
 
 def part_of(name: str) -> str:
-    """What the page says of a platform."""
+    """The section of the page about a platform."""
     heads = {"charts": "the charts"}
     return next(
         part

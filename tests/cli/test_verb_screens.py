@@ -100,7 +100,7 @@ def a_platform(root: Path) -> Repository:
 def typed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """What each verb writes into a terminal of so many columns."""
+    """The output of each command on a terminal of this width."""
     user_home, room = tmp_path_factory.mktemp("screens"), request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TERM", "dumb")

@@ -48,7 +48,7 @@ def sandbox() -> Sandbox:
 async def world(
     world_kind: str, watching: Ms, sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest
 ) -> AsyncIterator[World]:
-    """The world that the promise is asked of."""
+    """The World that the test of a promise uses."""
     if world_kind == "sandbox":
         yield sandbox
         return

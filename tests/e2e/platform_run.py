@@ -58,9 +58,9 @@ Workload = str
 
 @dataclass(frozen=True)
 class Platform:
-    """One of the examples on a cluster.
+    """An example on a cluster.
 
-    `waves`: its workloads, in the order that it is to keep. `wishes`: what it is asked for with.
+    `waves`: its workloads, in the expected order. `wishes`: the options of its commands.
     """
 
     plane: ControlPlane

@@ -1,4 +1,4 @@
-"""A release in a namespace of a real cluster, `tidegate` for it, and helm 3 and 4 beside us."""
+"""A release in a namespace of a real cluster, with `tidegate`, helm 3 and helm 4."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ReleaseNamespace:
         return ran
 
     async def operations(self) -> set[str]:
-        """What `plan` says of the objects of the release that are no hooks."""
+        """The objects of the release in `plan`, without hooks."""
         words = ("plan", self.shop.root, "--kubeconfig", self.config, "-o", "json")
         objects = json.loads((await Tidegate(self.folder).run(*words)).stdout)["objects"]
         return {item["operation"] for item in objects if not item["hook"]}

@@ -20,7 +20,7 @@ WAVES = {"databases": -3, "configmaps": -2, "secrets": -2, "serviceaccounts": -2
 GATES = ("databases/", "deployments/", "jobs/")
 """What takes a while to become what it should be."""
 MIGRATES = ("--set", "migration.enabled=true")
-"""WordPress has no migration unless it is asked for one."""
+"""WordPress has a migration only if it is enabled."""
 NEXT = (*MIGRATES, "--set", "image.tag=v2")
 
 
@@ -55,7 +55,7 @@ async def stage(
 
 
 def entries(stage: NamespaceStage, *, after: int = 0) -> list[AuditedWrite]:
-    """What the command wrote in its namespace, in order, without the first so many."""
+    """The writes of the command in its namespace, in order, after a number of earlier ones."""
     return [AuditedWrite(*item) for item in stage.here(stage.writes())[after:]]
 
 

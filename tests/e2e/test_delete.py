@@ -39,7 +39,7 @@ def bare_plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 async def stage(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[NamespaceStage]:
-    """One in which the first example lives, with a hook for its end."""
+    """A namespace with the first example, and a hook for its deletion."""
     async with open_namespace(bare_plane, tmp_path) as stage:
         stage.slow_database(2)
         (stage.shop / "farewell.yaml").write_text(FAREWELL)

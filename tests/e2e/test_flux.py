@@ -1,7 +1,7 @@
 """Three layers of Flux on a real API server that serves its kinds: SOPS, checks, waits.
 
-What came when is read from the audit log; what Flux's own controller said of the same layers was
-recorded beside it (`make test-peers`).
+The order is read from the audit log; the conditions that Flux's own controller wrote for the same
+layers were recorded (`make test-peers`).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ async def bare_site(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[S
 
 @asynccontextmanager
 async def a_kubelet(site: Site, scenario: str, folder: Path) -> AsyncIterator[None]:
-    """Runs beside the test, on a connection of its own."""
+    """Runs in parallel with the test, on a separate connection."""
     path = folder / "scenario.yaml"
     path.write_text(scenario)
     async with (

@@ -1,4 +1,4 @@
-"""On a real API server: nothing secret is left anywhere, and a damaged journal is made anew."""
+"""On a real API server: no secret remains anywhere, and a damaged journal is rebuilt."""
 
 from __future__ import annotations
 

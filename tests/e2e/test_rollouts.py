@@ -77,7 +77,7 @@ class Program:
         return msgspec.json.decode(line, type=Event) if line else None
 
     async def wrote(self, count: int) -> None:
-        """Hear that so many objects were written."""
+        """Read events until this number of objects was written."""
         while count and (event := await self.event()):
             count -= event.type is EventType.OBJECT_WRITTEN
         assert not count, "it ended before"

@@ -149,7 +149,7 @@ def whole(kind: str) -> JsonObject:
 
 
 def fill(body: JsonObject, texts: list[str], every: int) -> JsonObject:
-    """Put texts into one of so many holes; the others get a plain one."""
+    """Put texts into one of several placeholders; the others get a plain one."""
     places = itertools.count(1)
 
     def text(hole: str) -> str:

@@ -148,7 +148,7 @@ async def test_every_cell_equals_that_of_a_real_server(
 
 
 async def create(client: ClusterClient, body: JsonObject) -> None:
-    """Create an object, and say of it what its status says."""
+    """Create an object, and write its status."""
     status = body.get("status")
     created = await client.eventually(
         lambda: client.create({key: part for key, part in body.items() if key != "status"}),

@@ -48,7 +48,7 @@ def a_flux(fleet: Fleet) -> str:
 
 
 async def answer(fleet: Fleet, name: str, namespace: str) -> None:
-    """Say once that what is asked for is done."""
+    """Report once that the request is done."""
     text, unit_resource = "", dict[str, Json]()
     while not text:
         result = await asyncio.to_thread(bodies, fleet, "kustomizations", "flux-system")

@@ -1,7 +1,7 @@
-"""Rollouts on every world: a test asks for a `stage` and gets one of each.
+"""Rollouts on every World: a test that uses `stage` runs on each of them.
 
-On a `stage` nothing lives but an API server: the test writes every status itself. On a
-`living_stage` controllers and a kubelet are at work.
+A `stage` has only an API server: the test writes every status itself. A `living_stage` has
+controllers and a kubelet.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Several units in one rollout: two clusters, slots, strangers, late comers, and others at work."""
+"""Several units in one rollout: clusters, slots, external objects, late units, other clients."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class LadderTimes:
         stage.realm.preload([make_object("v1 Namespace", "tidegate-system", namespace="")])
         return stage
 
-    @cache  # noqa: B019 - a value, which lives as long as an example
+    @cache  # noqa: B019 - a value that exists for one example only
     def plan(self, *, first: int = 0) -> Plan:
         expected = list(self.case.unit_manifests())
         for number, (members, limit) in enumerate(zip(STEPS, LIMITS, strict=True), 1):

@@ -22,7 +22,7 @@ from tidegate.model.finding import Severity
 CLEAN = ("first", "migration", "platform")
 """Examples that pass on an empty cluster."""
 MOST = 5
-"""Of the mutants of one repository, so many are looked at; which ones is drawn."""
+"""The number of tested mutants of one repository, drawn at random."""
 DRAWS = max(2, EXAMPLES // 50)
 
 Remark = tuple[str, str, Severity | None]

@@ -22,7 +22,7 @@ class BucketServer:
     region: str = "us-east-1"
     page: int = 2
     requests: list[str] = field(default_factory=list)
-    """The objects that were asked for."""
+    """The requested objects."""
 
     def app(self) -> web.Application:
         app = web.Application()

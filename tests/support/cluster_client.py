@@ -27,7 +27,7 @@ ASK_AGAIN = Ms(50)
 
 
 class WriteOptions(TypedDict, total=False):
-    """What a write may say beside its verb and body."""
+    """Options of a write besides its verb and body."""
 
     manager: str
     force: bool
@@ -176,7 +176,7 @@ class ClusterClient:
         *,
         within: Ms = WAIT_TIMEOUT,
     ) -> messages.Outcome:
-        """The first outcome of which a claim holds, asked for again and again."""
+        """The first outcome that fulfils a condition; the request is repeated."""
         deadline = Ms(self.world.now() + within)
         while not holds(outcome := await attempt()):
             pause = Ms(self.world.now() + ASK_AGAIN)

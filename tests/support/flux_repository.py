@@ -30,7 +30,7 @@ class Layers:
     root: Path
     units: dict[str, JsonObject] = field(default_factory=dict)
     more: list[JsonObject] = field(default_factory=list)
-    """Objects beside them, in their file."""
+    """Objects in the same file."""
 
     def unit(self, name: str, **spec: Json) -> None:
         """A Kustomization; `path`, `after` and `into` in short, the rest as Flux has it."""

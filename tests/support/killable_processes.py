@@ -109,7 +109,7 @@ class ProcessWorld:
     def __init__(self, realm: SharedSandbox, name: str, *, fast: Ms = Ms(0)) -> None:
         self.name = name
         self.until: Ms | None = None
-        """What the process waits for, beside facts, by the realm's clock."""
+        """The time at which the process continues without a message, by the clock of the realm."""
         self._fast = fast
         self._realm = realm
         self._sent: dict[RequestId, tuple[RequestId, Call]] = {}

@@ -20,7 +20,7 @@ def a_pod(name: str = "web") -> JsonObject:
 
 
 def a_server_pod(name: str = "web") -> JsonObject:
-    """One that is meant to run for ever."""
+    """A container that runs forever."""
     container: Json = {"name": "main", "image": "app:1"}
     return make_object("v1 Pod", name, spec={"containers": [container], "restartPolicy": "Always"})
 

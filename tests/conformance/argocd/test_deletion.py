@@ -1,4 +1,4 @@
-"""The end of a unit: what goes when, what stays, and the hooks around it."""
+"""Deletion of units: the order, the objects that stay, and the hooks."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ FLUX = CasePage(
     (*range(1, 7), 8, *range(10, 54), *range(55, 66)),
     frozenset({23, 28, 36, 38, 40, 41, 42, 43, 44, 46}),
 )
-"""Those that a single rollout can tell of; the others are about what goes on between rollouts."""
+"""Cases of a single rollout; the others are about the time between rollouts."""
 PAGES = pytest.mark.parametrize("page", [ARGO, FLUX], ids=["argocd", "flux"])
 
 

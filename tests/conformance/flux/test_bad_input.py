@@ -93,7 +93,7 @@ BAD: dict[str, tuple[dict[str, Json], str, str]] = {
 }
 """The spec of each unit, the code of its finding, and what the message names."""
 RUN = {"waits", "vacuous", "good"}
-"""Those that are reported, and go on all the same."""
+"""Units that run although a mistake is reported."""
 CIRCLE = ("first", "second")
 TERMINAL = "Reconciliation failed terminally due to configuration error: "
 CONDITIONS: dict[str, tuple[str, str]] = {

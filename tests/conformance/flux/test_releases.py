@@ -255,7 +255,7 @@ def test_a_failed_upgrade_can_be_uninstalled(
 def test_a_process_killed_between_retries_leaves_no_lock(
     sandbox: PersistentSandbox, shop: ChartRepository, turns: int
 ) -> None:
-    """Somewhere in the upgrade, or in the rollback; all that fails is rolled back all the same."""
+    """Killed during the upgrade or the rollback; everything that fails is still rolled back."""
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
     remediation: JsonObject = {"remediateLastFailure": True}

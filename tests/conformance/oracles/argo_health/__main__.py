@@ -1,4 +1,4 @@
-"""Asks the real Argo CD what it says of some thousand bodies, and keeps its answers.
+"""Evaluates some thousand objects with the real Argo CD, and records the results.
 
 It needs Go and the network: `python -m tests.conformance.oracles.argo_health`.
 """
