@@ -1,8 +1,8 @@
-"""The live view of a large rollout on a real API server: how much of one core it takes.
+"""The live view of a large rollout on a real API server: its share of one core.
 
-A thousand objects in ten waves, and ten Jobs as hooks in each of them; the cluster's own pods end
-the Jobs. The view draws on a pseudo-terminal of 160 columns that a thread reads. All of its own
-calls are timed, in the very process that rolls out, beside all that the process does meanwhile.
+A thousand objects in ten waves, with ten Jobs as hooks in each; the pods of the cluster end the
+Jobs. The view draws on a pseudo-terminal of 160 columns that a thread reads. All calls of the view
+are timed in the process that rolls out, and compared with the CPU time of the process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tidegate.workspace.request import unit_for_path
 
 WAVES, OBJECTS, HOOKS = 10, 100, 10
 DEPLOYMENTS = 10
-"""So many of a wave's objects are waited for; the others are there as soon as they are written."""
+"""Objects of a wave that a gate waits for; the others are ready when they are written."""
 COLUMNS, LINES = 160, 50
 NAME = "live"
 TERMINAL = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}

@@ -1,6 +1,6 @@
-"""What a link of a chain of Kustomizations costs beside the gate of a bare loop.
+"""The cost of a link of a chain of Kustomizations, compared with the gate of a bare loop.
 
-Each depends on the one before and waits for its Deployment. Flux itself looks every 30 seconds.
+Each depends on the previous one and waits for its Deployment. Flux itself checks every 30 seconds.
 """
 
 from __future__ import annotations

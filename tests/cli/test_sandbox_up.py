@@ -63,7 +63,7 @@ data: {color: blue}
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """Somebody who types kubectl at a simulated cluster."""
+    """A user who runs kubectl on a simulated cluster."""
 
     directory: Path
 
@@ -257,7 +257,7 @@ async def test_a_request_without_a_token_gets_no_data(console: Console) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """Somebody with a home of their own, who starts and ends simulated clusters."""
+    """A user with a home directory, who starts and stops simulated clusters."""
 
     environ: dict[str, str]
 

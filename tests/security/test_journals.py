@@ -1,4 +1,4 @@
-"""Journals that are damaged, incomplete or forged: noticed, told, and made anew."""
+"""Damaged, incomplete or forged journals: detected, reported and rebuilt."""
 
 from __future__ import annotations
 

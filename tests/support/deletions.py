@@ -1,4 +1,4 @@
-"""Units that are brought and deleted again, and what is left of them in the cluster."""
+"""Units that are deployed and deleted again, and what remains of them in the cluster."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def a_directory(folder: Path, *texts: str, options: tuple[str, ...] = ()) -> Uni
     return unit_for_path(str(folder), policy, name="shop", namespace="default")
 
 
-OPTIONS = RolloutOptions(holder="somebody")
+OPTIONS = RolloutOptions(holder="other-client")
 
 
 async def run(world: World, plan: Plan, rolling: RolloutOptions = OPTIONS) -> list[Event]:
-    """All that a rollout tells; its last word is how it ended."""
+    """All events of a rollout; the last one is its result."""
     events: list[Event] = []
     await drive(build_driver(plan, a_session(world), rolling, events.append))
     return events

@@ -1,4 +1,4 @@
-"""Small repositories of other people, written file by file, and what a command says of them."""
+"""Small repositories, written file by file, and the output of a command for them."""
 
 from __future__ import annotations
 

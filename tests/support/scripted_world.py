@@ -58,7 +58,7 @@ class ScriptedWorld:
         return (TimerFired(),)
 
     def wake(self) -> None:
-        """Nobody is kept waiting here."""
+        """Do nothing: no call waits here."""
 
     def deliver(self, *facts: Message) -> None:
         self._facts.extend(facts)

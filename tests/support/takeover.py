@@ -29,7 +29,7 @@ class TakeoverCase(NamedTuple):
 
 
 async def take_over(client: ClusterClient, *, from_manager: str) -> TakeoverCase:
-    """Somebody made a Deployment with more than Git says now; we adopt it and apply."""
+    """Another client has created a Deployment with more fields than Git; we adopt and apply it."""
     desired_deployment = a_deployment(replicas=0, paused=True)
     old = labelled(a_deployment(replicas=0, paused=True, minReadySeconds=7), team="shop")
     old["metadata"] = {**get_mapping(old, "metadata"), "annotations": {LAST_APPLIED: "{}"}}

@@ -11,7 +11,7 @@ from tidegate.workspace.rendering.render_unit import render_unit
 
 
 async def make_unit_tree(unit: Unit, session: Session) -> UnitTree:
-    """It brings nobody."""
+    """It has no children."""
     cluster = await session.capabilities(unit.destination.cluster)
     async with RenderContext(session.render_settings) as workshop:
         rendered = await render_unit(unit, cluster, workshop)

@@ -31,11 +31,11 @@ async def real_world(
 
 @asynccontextmanager
 async def served_world(
-    behind: World, *, state_directory: Path, pace: float = 1.0, watching: Ms = WATCH_TIMEOUT
+    inner: World, *, state_directory: Path, pace: float = 1.0, watching: Ms = WATCH_TIMEOUT
 ) -> AsyncIterator[World]:
     """A world as its clients see it over HTTP, through the same client as a real cluster."""
     async with (
-        serve_world(behind, state_directory, pace=pace),
+        serve_world(inner, state_directory, pace=pace),
         real_world(kubeconfig=state_directory / KUBECONFIG, watching=watching) as world,
     ):
         yield world

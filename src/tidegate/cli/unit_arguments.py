@@ -248,7 +248,7 @@ def find_resources(
 
 
 def split_unit_argument(argument: str, default_kinds: Sequence[str]) -> tuple[Sequence[str], str]:
-    """Return the kinds and the name that an argument such as `ks/apps` or `apps` stands for."""
+    """Return the kinds and the name in an argument such as `ks/apps` or `apps`."""
     prefix, separator, name = argument.partition("/")
     noun = NOUN_ALIASES.get(prefix, prefix)
     if separator and noun in KINDS_BY_NOUN:

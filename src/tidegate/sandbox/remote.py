@@ -1,4 +1,4 @@
-"""Sandbox controllers that run against a cluster behind the `World` protocol, mainly a real one.
+"""Sandbox controllers for any cluster with the `World` protocol, mainly a real one.
 
 It watches the kinds of the controllers and the kinds of CRDs, keeps a cache of their objects, runs
 a reconciliation for each change that concerns a controller, submits its writes, and passes it the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -130,7 +130,7 @@ def select_units(units: Iterable[SelectableT], selection: UnitSelection) -> list
     requirements = parse_selector(labels)
     if selection.names:
         noun, make_error = (
-            " or ".join(filter(None, kinds)) or "unit",
+            _kinds_noun(kinds),
             partial(UsageError, "usage.unit"),
         )
         named = [(candidate.id.names, candidate) for candidate in candidates]
@@ -146,9 +146,17 @@ def select_units(units: Iterable[SelectableT], selection: UnitSelection) -> list
     ]
     if not selected:
         label_text = f" with labels `{sanitize(labels)}`" if labels else ""
-        problem = f"no {' or '.join(kinds)}{label_text} found{scope}"
+        problem = f"no {_kinds_noun(kinds)}{label_text} found{scope}"
         raise UsageError("usage.unit", problem, hint="list all units with `tidegate units`")
     return selected
+
+
+def _kinds_noun(kinds: Collection[str]) -> str:
+    """Return the names of the kinds for a message: `Application, HelmRelease or source`."""
+    nouns = [kind for kind in kinds if kind and kind not in SOURCE_KINDS]
+    sources = [kind for kind in kinds if kind in SOURCE_KINDS]
+    nouns += ["source"] if nouns and sources else sources
+    return " or ".join(filter(None, (", ".join(nouns[:-1]), *nouns[-1:]))) or "unit"
 
 
 def parse_selector(labels: str) -> tuple[Requirement, ...]:

@@ -1,4 +1,4 @@
-"""The end of a unit: what goes when, what stays, and the hooks around it."""
+"""Deletion of units: the order, the objects that stay, and the hooks."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ async def test_a_post_delete_hook_is_kept_unless_its_policy_deletes_it(
 
 
 class _EventRecorder:
-    """Takes down what a rollout tells."""
+    """Records the events of a rollout."""
 
     def __init__(self) -> None:
         self.progress = RolloutProgress(Ms(0))

@@ -1,4 +1,4 @@
-"""Pruning: what goes, what stays, and in which wave."""
+"""Pruning: which objects are deleted or kept, and in which wave."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ async def test_replace_removes_fields_of_others_and_then_writes_nothing(
     added: JsonObject = {"data": {"size": "1"}}
     if level == "live":
         added = {**added, "metadata": {"annotations": {SYNC_OPTIONS: REPLACE}}}
-    await stage.client.patch(await stage.ref(settings), added, manager="somebody")
+    await stage.client.patch(await stage.ref(settings), added, manager="other-client")
     expected = with_options(REPLACE, settings) if level == "object" else settings
     options = (REPLACE,) if level == "unit" else ()
     await stage.record.mark()
@@ -45,7 +45,7 @@ async def test_without_replace_fields_of_others_stay(each_stage: ArgoStage) -> N
     stage, settings = each_stage, make_config_map(color="red")
     await stage.sync(settings)
     ref = await stage.ref(settings)
-    await stage.client.patch(ref, {"data": {"size": "1"}}, manager="somebody")
+    await stage.client.patch(ref, {"data": {"size": "1"}}, manager="other-client")
     await stage.record.mark()
 
     run = await stage.sync(settings)
@@ -80,7 +80,9 @@ async def test_replace_keeps_fields_that_controllers_add(
 async def test_replace_reverts_a_drifted_field(each_stage: ArgoStage) -> None:
     stage, web = each_stage, with_options(REPLACE, make_deployment(replicas=2))
     await stage.sync(web)
-    await stage.client.patch(await stage.ref(web), {"spec": {"replicas": 5}}, manager="somebody")
+    await stage.client.patch(
+        await stage.ref(web), {"spec": {"replicas": 5}}, manager="other-client"
+    )
 
     await stage.sync(web)
     body = await stage.body(web)
@@ -173,7 +175,7 @@ async def test_force_recreates_an_object_with_a_changed_immutable_field(
     refused = await stage.sync(expected)
     if level == "live":
         noted: JsonObject = {"metadata": {"annotations": {SYNC_OPTIONS: "Force=true"}}}
-        await stage.client.patch(await stage.ref(frozen), noted, manager="somebody")
+        await stage.client.patch(await stage.ref(frozen), noted, manager="other-client")
     else:
         expected = with_options("Force=true", expected)
 

@@ -97,7 +97,7 @@ class FluxStage(ArgoStage):
         return build_plan([all_manifests], readiness_timeout=readiness_timeout)
 
     async def chain(self, *layers: tuple[JsonObject, ...]) -> Plan:
-        """Units that wait for their objects, each behind the one before; by our own rules."""
+        """Units with `wait`, each after the previous one, with Tidegate semantics."""
         wide = await self._cluster_wide()
         result: list[Manifests] = []
         for number, bodies in enumerate(layers):

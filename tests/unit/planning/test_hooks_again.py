@@ -18,7 +18,7 @@ from tidegate.world.protocol import World
 
 NO_SETTINGS = "faults: [{effect: error, when: {verb: apply, name: one}, times: %s}]\n"
 OFTEN = 6
-"""Errors of a server that a line mends are heard of by nobody."""
+"""Errors of a server that are retried are not reported."""
 FAILING = "behaviours: [{effect: fails, when: {kind: Job, name: check}}]\n"
 
 
