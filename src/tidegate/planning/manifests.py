@@ -236,8 +236,7 @@ def _skipped_file_errors(source: UnitSource) -> Iterator[TidegateError]:
     within = RootedFiles(directory.root)
     for name in list_manifest_files(directory, within):
         try:
-            with within.open(name) as file:
-                read_text(file.read(directory.size_limit), name)
+            read_text(within.read(name, directory.size_limit), name)
         except DocumentError as error:
             yield error
 

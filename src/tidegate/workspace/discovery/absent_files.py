@@ -6,7 +6,6 @@ import configparser
 from collections.abc import Collection, Iterator, Sequence
 
 from tidegate.errors import Location, sanitize
-from tidegate.files import PathEscapeError, RootedFiles
 from tidegate.model.finding import Finding, Severity
 from tidegate.workspace.discovery.scan import MANIFEST_SUFFIXES, RepositoryScan
 
@@ -85,7 +84,7 @@ def _lfs_pointers(scan: RepositoryScan) -> list[str]:
         for file in scan.files
         if file.endswith(LFS_SUFFIXES)
         and scan.is_searched(file)
-        and _read(scan, file, len(LFS_START)) == LFS_START
+        and scan.content(file, len(LFS_START)) == LFS_START
     ]
 
 
@@ -95,7 +94,7 @@ def _submodules(scan: RepositoryScan) -> Iterator[str]:
         return
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     try:
-        parser.read_string(_read(scan, SUBMODULES_FILE, MAX_CONFIG_SIZE).decode(errors="replace"))
+        parser.read_string(scan.content(SUBMODULES_FILE, MAX_CONFIG_SIZE).decode(errors="replace"))
     except configparser.Error:
         return
     for section in parser.sections():
@@ -103,11 +102,3 @@ def _submodules(scan: RepositoryScan) -> Iterator[str]:
         directory = scan.root / path
         if path and not (directory.is_dir() and any(directory.iterdir())):
             yield path
-
-
-def _read(scan: RepositoryScan, file: str, size: int) -> bytes:
-    try:
-        with RootedFiles(scan.root).open(file) as opened:
-            return opened.read(size)
-    except (OSError, PathEscapeError):
-        return b""
