@@ -23,7 +23,8 @@ from tidegate.plan.changes.delete_units import join_deletions
 from tidegate.plan.changes.narrow import has_hooks
 from tidegate.plan.changes.prune import PruneCandidate
 from tidegate.planning.manifests import UnitManifests, error_from_finding
-from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.plan import PlanResult
+from tidegate.planning.preparation import prepare_plan
 from tidegate.removal.prune import find_collateral_deletions
 from tidegate.removal.uninstall import is_installed, with_final_step
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult, render_notes
@@ -116,7 +117,7 @@ async def plan_deletions(session: Session, workspace: Workspace) -> Deletions:
     ]
     if faults:
         raise ExceptionGroup("not rendered", faults)
-    plan_result = await make_plan(
+    plan_result = await prepare_plan(
         workspace.deployable_trees, session, semantics=TIDEGATE, is_removal=True
     )
     units = {manifests.manifests.unit.id: manifests for manifests in plan_result.unit_manifests}

@@ -13,8 +13,9 @@ from tidegate.model.plans.plan import Plan
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.exclusions import apply_suspensions
-from tidegate.planning.plan import PlanResult, PreparedRollout, make_plan
+from tidegate.planning.plan import PlanResult, PreparedRollout
 from tidegate.planning.policies import with_drift_detection
+from tidegate.planning.preparation import prepare_plan
 from tidegate.releases.history import has_releases
 from tidegate.removal.moved_releases import with_removals
 from tidegate.rollout.replan import regenerates_during_rollout
@@ -41,7 +42,7 @@ async def prepare_rollout(
     left_out = workspace.faulty_units if keep_going else None
     unit_trees, suspension_findings = await apply_suspensions(workspace.deployable_trees, session)
     unit_trees = with_drift_detection(unit_trees)
-    plan_result = await make_plan(unit_trees, session, resources, TIDEGATE, excluded=left_out)
+    plan_result = await prepare_plan(unit_trees, session, resources, TIDEGATE, excluded=left_out)
     if not resources:
         plan_result = await with_removals(plan_result, session)
     faults = {

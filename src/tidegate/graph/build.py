@@ -245,7 +245,11 @@ class _GraphBuilder:
             for requirement, providers in requirements:
                 self._add_requirement(dependent, requirement, providers)
         self._add_declared_order(
-            [each for each in self._objects if may_declare_order(each.manifest)]
+            [
+                graph_object
+                for graph_object in self._objects
+                if may_declare_order(graph_object.manifest)
+            ]
         )
 
     def _add_declared_order(self, objects: list[_GraphObject]) -> None:

@@ -44,8 +44,8 @@ from tidegate.model.units.unit import Unit
 from tidegate.model.views.lint import AssumedDependency, LintReport, UncheckedInput
 from tidegate.planning.graph import GraphResult, make_graph
 from tidegate.planning.manifest_check import check_manifests
-from tidegate.planning.manifests import read_valid_manifests
 from tidegate.planning.missing import find_missing_for
+from tidegate.planning.preparation import read_valid_manifests
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.completeness import workspace_findings
 from tidegate.workspace.config import load_config

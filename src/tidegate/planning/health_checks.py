@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.clusters.session import Session
 from tidegate.dialect.flux.field_reader import STABLE_VERSIONS
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import Location, sanitize
@@ -31,6 +30,7 @@ from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, with_served_
 from tidegate.model.units.expressions import HealthExpressions
 from tidegate.model.units.semantics import FLUX
 from tidegate.model.units.unit import Dependency, Unit, UnitId
+from tidegate.planning.facts import PlanningFacts
 from tidegate.workers.scripts import ScriptWorkers
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.locations import FieldLocator
@@ -316,8 +316,8 @@ def _field_name(location: Location | None) -> str:
 GroupKind = tuple[str, str]
 
 
-async def resolve_health_checks(
-    members: list[RenderedUnit], session: Session
+def resolve_health_checks(
+    members: list[RenderedUnit], facts: PlanningFacts
 ) -> tuple[list[RenderedUnit], list[Finding]]:
     """Return the units with their health checks in served versions, and findings.
 
@@ -336,7 +336,7 @@ async def resolve_health_checks(
         if not unit.policy.gating_refs:
             resolved.append(rendered_unit)
             continue
-        kinds = {served.kind: None for served in await session.kinds(unit.destination.cluster)}
+        kinds = {served.kind: None for served in facts.kinds[unit.destination.cluster]}
         refs = tuple(_served_ref(ref, kinds, deployed_kinds) for ref in unit.policy.gating_refs)
         pairs = enumerate(zip(unit.policy.gating_refs, refs, strict=True))
         findings += [
@@ -347,7 +347,7 @@ async def resolve_health_checks(
         checks = tuple(check for check in refs if check not in unserved)
         policy = msgspec.structs.replace(unit.policy, gating_refs=checks)
         resolved.append(rendered_unit.with_policy(policy))
-    return resolved, [*FieldLocator(session.repository.root).locate_findings(findings)]
+    return resolved, [*FieldLocator(facts.root).locate_findings(findings)]
 
 
 def _deployed_kinds(members: Iterable[RenderedUnit]) -> dict[GroupKind, Kind]:

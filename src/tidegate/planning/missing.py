@@ -29,7 +29,8 @@ from tidegate.model.plans.missing_dependency import DependencyType, MissingDepen
 from tidegate.model.plans.plan import Plan
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.planning.graph import graph_inputs, repository_distributions
-from tidegate.planning.manifests import UnitManifests, read_valid_manifests
+from tidegate.planning.manifests import UnitManifests
+from tidegate.planning.preparation import read_valid_manifests
 from tidegate.planning.provided import WORKLOADS, GroupKind, ProvidedObjects, operator_products
 from tidegate.planning.requirements import metrics_requirements, resolve_served
 from tidegate.schema.custom_kinds import DNS_NAME, can_be_custom

@@ -36,7 +36,8 @@ from tidegate.model.times import MINUTE, Ms
 from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit, UnitId
-from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.plan import PlanResult
+from tidegate.planning.preparation import prepare_plan
 from tidegate.planning.refusals import preflight_findings
 from tidegate.releases.history import build_history, has_releases, read_histories
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
@@ -276,7 +277,7 @@ async def _simulate(
     )
     until, approved = options.until, find_approved_units(options.approved, workspace.members)
     plan_result, start = (
-        await make_plan(workspace.deployable_trees, session, semantics=semantics),
+        await prepare_plan(workspace.deployable_trees, session, semantics=semantics),
         session.world.now(),
     )
     config = session.targets.simulation

@@ -1,7 +1,7 @@
 """Units for a PATH, resolved for the chosen clusters.
 
 async with open_workspace(request, target, settings) as (session, workspace):
-    plan = await make_plan(workspace.unit_trees, session)
+    plan = await prepare_plan(workspace.unit_trees, session)
 """
 
 from __future__ import annotations
