@@ -39,7 +39,7 @@ from tidegate.planning.plan import PlanResult
 from tidegate.planning.preparation import prepare_plan
 from tidegate.schema.builtin import served_kinds
 from tidegate.schema.custom_kinds import builtin_groups
-from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree, root_bodies
 
 ENGINE_KINDS = frozenset({*READERS, ("argoproj.io", "AppProject")})
 """Kinds that Argo CD and Flux define themselves."""
@@ -88,18 +88,13 @@ async def make_graph(
         return HealthCoverage(checked, verdict.health is Health.HEALTHY)
 
     manifests = _declared_manifests(members, plan_result)
-    unit_resources = {
-        unit_tree.root_id: unit_tree.root_document.body
-        for unit_tree in unit_trees
-        if unit_tree.root_document is not None
-    }
     graph = build_graph(
         manifests,
         plan_result.plan,
         inputs,
         incomplete_units=incomplete,
         lookup_coverage=check,
-        unit_resources=unit_resources,
+        unit_resources=root_bodies(unit_trees),
     )
     return GraphResult(graph, plan_result, cycle)
 

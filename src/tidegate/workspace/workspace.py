@@ -23,6 +23,7 @@ from tidegate.dialect.units import RESOURCE_HINT
 from tidegate.errors import Location, PlanError, UsageError
 from tidegate.health.lua import LuaRules
 from tidegate.model.config import ControllerSetting
+from tidegate.model.display import count_noun
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.capabilities import Capabilities
 from tidegate.model.k8s.objects import Json
@@ -223,8 +224,7 @@ class Workspace(msgspec.Struct, frozen=True):
             if finding.severity is Severity.ERROR
         ]
         if errors and not keep_going:
-            count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
-            problem = f"nothing was written: {count} reported above"
+            problem = f"nothing was written: {count_noun(len(errors), 'error')} reported above"
             hint = "skip units with errors and their dependents with `--skip-broken`"
             raise PlanError("plan.errors", problem, hint=hint)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import configparser
 from collections.abc import Collection, Iterator, Sequence
 
-from tidegate.errors import Location, sanitize
+from tidegate.errors import Location
+from tidegate.model.display import join_quoted
 from tidegate.model.finding import Finding, Severity
 from tidegate.workspace.discovery.scan import MANIFEST_SUFFIXES, RepositoryScan
 
@@ -60,12 +61,10 @@ def _finding(
     """Yield one finding about all paths."""
     if not paths:
         return
-    name = f"`{sanitize(paths[0])}`"
-    subject = f"{name} and {len(paths) - 1} more" if len(paths) > 1 else name
     yield Finding(
         code=code,
         severity=severity,
-        message=f"{subject} {verbs[len(paths) > 1]}",
+        message=f"{join_quoted(paths, 1)} {verbs[len(paths) > 1]}",
         location=Location(paths[0]),
         reason=reason,
         fix=fix,
