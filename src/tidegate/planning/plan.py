@@ -232,16 +232,11 @@ def _unknown_manifests(member: RenderedUnit) -> Manifests:
 
 def _cycle_finding(cycle: Cycle) -> Finding:
     error, is_mutual = cycle.error, len(cycle.units) > 1
-    return Finding(
-        code=error.code,
-        severity=Severity.ERROR,
-        message=error.problem,
-        location=error.location,
+    return msgspec.structs.replace(
+        Finding.from_error(error),
         reason="the units wait for each other, so none of them starts",
-        fix=error.hint,
         unit=None if is_mutual else cycle.units[0],
         unit_problem=error.unit_problem,
-        error_problem=error.problem,
         cycle=cycle.units if is_mutual else (),
     )
 

@@ -21,7 +21,7 @@ from tidegate.documents import Document, read_documents
 from tidegate.errors import DocumentError
 from tidegate.files import PathEscapeError, RootedFiles
 from tidegate.model.config import ControllerSetting
-from tidegate.model.finding import Finding, Severity
+from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import DeclaredSource, SourceObject
@@ -403,7 +403,7 @@ class RepositoryScan:
                 if error.code == IS_TEMPLATE or _is_at_variable(content, error):
                     self.template_files.add(name)
                 else:
-                    self.parse_findings.append(finding_from_error(error))
+                    self.parse_findings.append(Finding.from_error(error))
             return ()
 
     def _is_hidden(self, name: str) -> bool:
@@ -473,17 +473,6 @@ def find_data_objects(documents: Iterable[Document]) -> Iterator[tuple[DataKey, 
                 (kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name")),
                 replace_with_placeholders(document) if "sops" in body else document,
             )
-
-
-def finding_from_error(error: DocumentError) -> Finding:
-    return Finding(
-        code=error.code,
-        severity=Severity.ERROR,
-        message=error.problem,
-        location=error.location,
-        fix=error.hint,
-        error_problem=error.problem,
-    )
 
 
 def topmost(folders: Iterable[str], scan: RepositoryScan) -> list[str]:
