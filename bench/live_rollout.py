@@ -25,12 +25,14 @@ from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
 from tests.support.unit_trees import make_unit_tree
 from tidegate.cli.options import Flags
-from tidegate.cli.rollout_display import show_rollout
+from tidegate.cli.progress import show_progress
+from tidegate.cli.rollout_display import RolloutTerminal
 from tidegate.cli.screen.screen import Screen
 from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.model.k8s.objects import Json
 from tidegate.model.rollouts.event import Event
-from tidegate.planning.plan import make_plan
+from tidegate.model.times import Ms
+from tidegate.planning.preparation import prepare_plan
 from tidegate.rollout.run import RolloutOptions
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import unit_for_path
@@ -136,11 +138,17 @@ async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
     unit = unit_for_path(str(folder), namespace=NAME)
     on_terminal = TimedScreen.for_stream(stream, TERMINAL)
     async with on_terminal as screen, open_session(target, user_render_settings()) as session:
-        plan = (await make_plan([await make_unit_tree(unit, session)], session)).plan
+        plan = (await prepare_plan([await make_unit_tree(unit, session)], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
         screen.set_title(NAME)
-        output: Flags = {"speed": None, "timeout": None}
-        result = await show_rollout(screen, session, plan, RolloutOptions(), output)
+        flags: Flags = {
+            "speed": None,
+            "timeout": None,
+            "cluster_patience": Ms(60_000),
+            "logs": False,
+        }
+        terminal = RolloutTerminal(screen, session, flags, show_progress("", quiet=True))
+        result = await terminal.roll_out(plan, RolloutOptions())
         lasted, used = time.perf_counter() - begun, time.thread_time() - used
     if result != "passed":
         raise RuntimeError(screen.progress.message)

@@ -12,9 +12,9 @@ import msgspec
 
 from bench.engine.cluster import Bench
 from bench.engine.gates import BareLoop
+from tests.support.parsed_manifests import parse_all_manifests
 from tests.support.rollout_audit import a_wave, read_history
 from tidegate.dialect.flux.kustomization import read_kustomization
-from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.semantics import with_semantics
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json

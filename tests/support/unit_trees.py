@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tidegate.clusters.session import Session
 from tidegate.model.units.unit import Unit
-from tidegate.planning.manifests import UnitManifests, read_valid_manifests
+from tidegate.planning.manifests import UnitManifests
+from tidegate.planning.preparation import read_valid_manifests
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.render_unit import render_unit

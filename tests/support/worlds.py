@@ -12,6 +12,9 @@ from tidegate.clusters import sandboxes
 from tidegate.clusters.connect import WATCH_TIMEOUT, open_world
 from tidegate.clusters.sandboxes import KUBECONFIG
 from tidegate.model.times import Ms
+from tidegate.sandbox.cluster import ServerTiming
+from tidegate.sandbox.scenario import Scenario, read_scenario
+from tidegate.sandbox.world import Sandbox
 from tidegate.simulation.server import serve_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import is_error
@@ -45,7 +48,10 @@ def sandbox_world(
     *, scenario: Path | None = None, seed: int = 0, watching: Ms = WATCH_TIMEOUT
 ) -> World:
     """An empty cluster in memory, with virtual time and the faults of a scenario file."""
-    return sandboxes.build_empty_sandbox(scenario=scenario, seed=seed, watch_timeout=watching)
+    parsed = read_scenario(scenario.read_bytes(), str(scenario)) if scenario else Scenario()
+    faults = (*parsed.faults, *parsed.edits)
+    timing = ServerTiming(watch_timeout=watching)
+    return Sandbox(seed=seed or parsed.seed, faults=faults, timing=timing)
 
 
 async def preload(world: World, simulation: sandboxes.SimulationConfig) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tidegate.clusters.connect import (
-    WATCH_TIMEOUT,
     Worker,
 )
 from tidegate.clusters.static_world import StaticWorld
@@ -347,21 +346,6 @@ def _read_profile(simulation: SimulationConfig, knowledge: Knowledge) -> Profile
         return shipped
     text, name = read_user_file(simulation.profile), str(simulation.profile)
     return read_profile(text, name, base=shipped, operators=knowledge.rows, estimate=estimate)
-
-
-def build_empty_sandbox(
-    *, scenario: Path | None = None, seed: int = 0, watch_timeout: Ms = WATCH_TIMEOUT
-) -> World:
-    """Build one empty simulated cluster; a non-zero seed wins over the scenario's."""
-    from tidegate.sandbox.cluster import ServerTiming
-    from tidegate.sandbox.scenario import Scenario, read_scenario
-    from tidegate.sandbox.world import Sandbox
-
-    parsed = read_scenario(read_user_file(scenario), str(scenario)) if scenario else Scenario()
-    faults = (*parsed.faults, *parsed.edits)
-    return Sandbox(
-        seed=seed or parsed.seed, faults=faults, timing=ServerTiming(watch_timeout=watch_timeout)
-    )
 
 
 CONTEXT, KUBECONFIG = "tidegate-sandbox", "kubeconfig"

@@ -30,8 +30,9 @@ from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.exclusions import apply_suspensions
-from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.plan import PlanResult
 from tidegate.planning.policies import with_drift_detection
+from tidegate.planning.preparation import prepare_plan
 from tidegate.removal.moved_releases import with_removals
 from tidegate.removal.prune import find_collateral_deletions, with_prune_steps
 from tidegate.workers.jq import Jq
@@ -123,7 +124,7 @@ async def plan_units(
     unit_trees: Sequence[UnitTree], session: Session, resources: tuple[str, ...] = ()
 ) -> PlanResult:
     """Return the plan of units as Git has them, with drift detection."""
-    return await make_plan(with_drift_detection(unit_trees), session, resources, TIDEGATE)
+    return await prepare_plan(with_drift_detection(unit_trees), session, resources, TIDEGATE)
 
 
 async def compare_plan(plan_result: PlanResult, session: Session) -> LivePreview:

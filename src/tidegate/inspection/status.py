@@ -199,7 +199,9 @@ async def read_unit_statuses(
         if member.unit.id.kind in kinds and (not selected or str(member.unit.id) in selected)
     }
     desired_resources = {
-        name: body for name, body in unit_resources(unit_trees).items() if name in units
+        name: document.body
+        for name, document in unit_resources(unit_trees).items()
+        if name in units
     }
     live_resources = await _read_live_resources(desired_resources, session)
     return [

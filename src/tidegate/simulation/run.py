@@ -36,7 +36,8 @@ from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit, UnitId
-from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.plan import PlanResult
+from tidegate.planning.preparation import prepare_plan
 from tidegate.planning.refusals import preflight_findings
 from tidegate.releases.history import build_history, has_releases, read_histories
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
@@ -285,7 +286,7 @@ async def _simulate(
         (workspace, ()) if options.empty_cluster else without_unknown_checks(workspace)
     )
     until, approved = options.until, find_approved_units(options.approved, workspace.members)
-    plan_result = await make_plan(workspace.deployable_trees, session, semantics=semantics)
+    plan_result = await prepare_plan(workspace.deployable_trees, session, semantics=semantics)
     start = await _wait_for_full_second(session)
     config = session.targets.simulation
     left_out_units = {**find_unstartable_units(workspace, plan_result), **plan_result.rejected}

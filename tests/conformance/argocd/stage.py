@@ -28,11 +28,11 @@ from msgspec import structs
 from tests.support.builders import make_unit_id
 from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import ACCOUNT, a_namespace, an_object
+from tests.support.parsed_manifests import parse_all_manifests
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import RunningRollout, Stage
 from tests.support.write_records import Record, StoreRecord
 from tidegate.dialect.argo.options import with_sync_options
-from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_json
 from tidegate.health.readiness_timeout import readiness_timeout

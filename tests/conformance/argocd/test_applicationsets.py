@@ -36,7 +36,7 @@ from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.semantics import ARGOCD, TIDEGATE
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import LoadRequest
@@ -159,7 +159,7 @@ async def rolled(ladder: Ladder, world: World, within: int | None = None) -> dic
     without_cluster = await load_without_cluster(
         LoadRequest(path_or_url=str(ladder.write())), setting
     )
-    plan = (await make_plan(without_cluster.deployable_trees, session, semantics=ARGOCD)).plan
+    plan = (await prepare_plan(without_cluster.deployable_trees, session, semantics=ARGOCD)).plan
     events: list[Event] = []
     driver = build_driver(plan, session, RolloutOptions(holder="argocd"), events.append)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
@@ -261,7 +261,7 @@ async def deleted(ladder: Ladder, world: World) -> list[list[str]]:
     without_cluster = await load_without_cluster(
         LoadRequest(path_or_url=str(ladder.write())), user_render_settings(offline=True)
     )
-    plan = (await make_plan(without_cluster.deployable_trees, session, semantics=TIDEGATE)).plan
+    plan = (await prepare_plan(without_cluster.deployable_trees, session, semantics=TIDEGATE)).plan
     await drive(build_driver(plan, session, RolloutOptions(holder="brings"), lambda _: None))
     end, events = (await plan_deletions(session, without_cluster)).plan, list[Event]()
     await drive(build_driver(end, session, RolloutOptions(holder="deletes"), events.append))

@@ -23,7 +23,7 @@ from tests.support.repositories import three_levels
 from tests.support.sessions import a_session, ruled
 from tests.support.unit_trees import make_unit_manifests
 from tidegate.actions.delete import plan_deletion, plan_deletions
-from tidegate.actions.sync import prepare_rollout
+from tidegate.actions.rollout_plan import prepare_rollout
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.clusters.session import ClusterTargets
 from tidegate.model.k8s.objects import Kind

@@ -10,7 +10,7 @@ from tidegate.engine.messages import CompareStep, Expand, Failure, PreflightFail
 from tidegate.engine.state.links import add_plan, is_blocking, is_independent_child
 from tidegate.engine.state.rollout import DecisionContext, ItemState, StepRun, UnitRun
 from tidegate.engine.state.start_conditions import free_slot, keep_slot, may_start, request_leases
-from tidegate.model.display import join_quoted
+from tidegate.model.display import count_noun, join_quoted
 from tidegate.model.plans.plan import public_digest
 from tidegate.model.rollouts.event import FAILURE_IGNORED, NOT_NEEDED, EventType, StepState
 from tidegate.model.times import Ms
@@ -155,10 +155,8 @@ def _skip_without_slot(context: DecisionContext, unit: UnitRun) -> None:
     slots.queue.pop(unit.unit.id, None)
     unit.on_failure_steps = []
     failed_names = ", ".join(f"`{failed_unit}`" for failed_unit in slots.failed)
-    message = (
-        f"{failed_names} failed, and `{slots.group}` allows {slots.limit}"
-        f" unit{'s' if slots.limit != 1 else ''} at once"
-    )
+    allowed = count_noun(slots.limit, "unit")
+    message = f"{failed_names} failed, and `{slots.group}` allows {allowed} at once"
     for step in unit.steps:
         if step.state is StepState.WAITING:
             context.set_step_state(
