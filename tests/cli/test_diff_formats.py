@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.changed_repository import ChangedRepository, changed_repository
 from tests.support.file_trees import GIT_REPOSITORY, kustomization, run_git
-from tests.support.tidegate_runs import tidegate
+from tests.support.tidegate_runs import tidegate, tidegate_in
 
 HOSTILE = "x`](http://evil.example)<img src=x>@team #1 ::set-output name=a::b\x1b[31m|**b**"
 WAIT = '"wait": true'
@@ -156,9 +156,11 @@ def test_lint_of_a_file_is_about_the_units_that_it_belongs_to(tmp_path: Path) ->
         )
 
     changed = repository.root / "second" / "a.yaml"
-    ran = tidegate("lint", repository.root, "--file", changed, "-o", "json")
-    other = tidegate("lint", repository.root, "--file", repository.root / "base/base.yaml")
+    ran = tidegate("lint", repository.root, changed, "-o", "json")
+    other = tidegate("lint", repository.root, repository.root / "base/base.yaml")
+    alone = tidegate_in(repository.root, "lint", "second/a.yaml", "base/base.yaml", "-o", "json")
 
     files = {finding["file"].rpartition("/")[2] for finding in json.loads(ran.stdout)["findings"]}
     assert (ran.returncode, other.returncode) == (3, 0)
     assert files == {"second.yaml"}
+    assert json.loads(alone.stdout)["findings"] == json.loads(ran.stdout)["findings"]

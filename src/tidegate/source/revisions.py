@@ -65,16 +65,19 @@ class LocalRepository:
             )
         return Commit(commit, revision)
 
-    async def find_merge_base(self, head: str) -> Commit:
-        """Return the merge base of a revision with its upstream branch, else the default branch."""
+    async def find_merge_base(self, head: str, revision: str = "") -> Commit:
+        """Return the merge base of a revision with another one.
+
+        Without another one: with its upstream branch, else with the default branch.
+        """
         head_commit = await self.find_commit(head)
-        branch = await self._upstream(head) or await self._default_branch()
+        branch = revision or await self._upstream(head) or await self._default_branch()
         if not branch:
             raise SourceError(
                 "source.git.base",
                 "no upstream branch and no default branch to compare with",
                 location=Location(str(self.root)),
-                hint="set a revision with `--base`",
+                hint=SHALLOW_HINT if await self._is_shallow() else "set a revision with `--base`",
             )
         target = await self.find_commit(branch)
         result = await self._git.try_run("merge-base", head_commit.hash, target.hash, cwd=self.root)

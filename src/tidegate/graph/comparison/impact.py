@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.graph.comparison.sides import OrderSide
+from tidegate.graph.comparison.sides import OrderSide, dependency_keys
 from tidegate.graph.paths import DelayLookup, DurationLookup, find_critical_path
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import EdgeKind, GraphEdge
@@ -35,6 +35,7 @@ def find_changed_units(base: OrderSide, head: OrderSide) -> tuple[UnitId, ...]:
             and after is not None
             and before.policy == after.policy
             and before.is_suspended == after.is_suspended
+            and dependency_keys(before) == dependency_keys(after)
         )
         if not is_same:
             changed.append(planned.id)

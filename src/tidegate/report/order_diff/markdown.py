@@ -79,9 +79,9 @@ def _escape(text: str) -> str:
 
 def _blocks(report: DiffReport) -> Iterator[str]:
     """Yield the parts of the comment, each complete in itself."""
-    changed = {unit for order in report.orders for unit in order.changed_units}
+    changed = sum(len(order.changed_units) for order in report.orders)
     total = sum(order.unit_count for order in report.orders)
-    yield f"\n{len(changed)} of {total} units changed since {markdown_text(str(report.base))}."
+    yield f"\n{changed} of {total} units changed since {markdown_text(str(report.base))}."
     if report.new_errors:
         yield "\n**will not work any more**\n"
         yield from (_error_block(finding) for finding in report.new_errors)
