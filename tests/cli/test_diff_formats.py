@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -80,20 +81,34 @@ def test_hostile_names_are_harmless(tmp_path: Path, output: str) -> None:
         "spec": {"template": {"spec": {"containers": [{"name": HOSTILE, "image": "a"}]}}},
     }
     repository.write(name, json.dumps(job))
+    dependency = json.dumps([{"name": HOSTILE}])
+    repository.write(
+        f"clusters/{Path(name).name}",
+        kustomization("lost", "./base", more=f'"dependsOn": {dependency}'),
+    )
     repository.commit()
     repository.remove(name)
+    repository.write(f"clusters/{Path(name).name}", kustomization("lost", "./base"))
+    repository.write(
+        f"clusters/new-{Path(name).name}",
+        kustomization("gained", "./base", more=f'"dependsOn": {dependency}'),
+    )
     repository.write("clusters/base.yaml", kustomization("base", "./base"))
 
     ran = tidegate("diff", repository.root, "--base", branch, "-o", output)
 
     assert ran.returncode in {0, 3}, ran.stderr
+    assert "evil" in ran.stdout
+    assert "img src" in ran.stdout.replace("\\", "")
     assert "\x1b" not in ran.stdout
     assert not [line for line in ran.stdout.splitlines() if line.startswith("::set-output")]
     if output == "markdown":
+        text = re.sub(r"```mermaid\n.*?\n```", "", ran.stdout, flags=re.DOTALL)
+        assert "evil" in text
         assert "<img" not in ran.stdout
         assert "<b>" not in ran.stdout
-        assert "@team" not in ran.stdout
-        assert "](http" not in ran.stdout
+        assert "@team" not in text
+        assert "](http" not in text
 
 
 def test_sarif_and_annotations_have_the_new_findings_alone(tmp_path: Path) -> None:
