@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tidegate.clusters.diff import UNCHANGED
 from tidegate.clusters.reader import ClusterReader, run_procedure
 from tidegate.clusters.session import Session
+from tidegate.controllers.takeover import keep_paused
 from tidegate.engine.cluster.compare import ObjectComparer, has_work, will_be_modified
 from tidegate.engine.cluster.live_cache import LiveCache
 from tidegate.engine.cluster.procedures import gather
@@ -183,6 +184,7 @@ async def compare_plan(plan_result: PlanResult, session: Session) -> LivePreview
 async def compare_objects(plan_result: PlanResult, session: Session) -> ComparedPlan:
     """Compare all objects of a plan and its deletions with the live objects, as a rollout does."""
     world, evaluator = session.world, session.evaluator
+    plan_result = await keep_paused(plan_result, session)
     plan = await with_prune_steps(plan_result.plan, world)
     units = {unit.id: unit for unit in plan.units}
     managed = [(step, item) for step in plan.steps for item in managed_items(step)]
