@@ -2,8 +2,10 @@
 
     python3 comment.py FILE
 
-FILE starts with the marker of `tidegate diff -o markdown`, by which the comment is recognised. If
-the token may not write, as for a pull request from a fork, the text goes into the job summary.
+FILE starts with the marker of `tidegate diff -o markdown`, by which the comment is recognised: the
+marker and the author must be ours. `REPOSITORY_PATH` becomes a part of the marker, so that each
+path of a repository has its own comment. If the token may not write, as for a pull request from a
+fork, the text goes into the job summary.
 Only the standard library is used, so that no step before has to install anything.
 """
 
@@ -16,7 +18,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from posixpath import normpath
 from typing import NamedTuple, cast
+from urllib.parse import quote
 
 PAGE_SIZE = 100
 MAX_PAGES = 30
@@ -32,13 +36,16 @@ class Comment(NamedTuple):
 
     number: int
     body: str
+    author: str
+    is_bot: bool
 
 
 class Api:
     """The part of GitHub's API that is about the comments of one pull request."""
 
     def __init__(self, environment: Environment, pull_request: int) -> None:
-        self._root = f"{environment['GITHUB_API_URL']}/repos/{environment['GITHUB_REPOSITORY']}"
+        self._address = environment["GITHUB_API_URL"]
+        self._root = f"{self._address}/repos/{environment['GITHUB_REPOSITORY']}"
         self._comments = f"{self._root}/issues/{pull_request}/comments"
         self._token = environment.get("GITHUB_TOKEN", "")
 
@@ -48,9 +55,21 @@ class Api:
             entries = json.loads(
                 self._request("GET", f"{self._comments}?per_page={PAGE_SIZE}&page={page}")
             )
-            yield from (Comment(entry["id"], entry["body"] or "") for entry in entries)
+            for entry in entries:
+                user = entry["user"] or {}
+                is_bot = user.get("type") == "Bot"
+                yield Comment(entry["id"], entry["body"] or "", user.get("login", ""), is_bot)
             if len(entries) < PAGE_SIZE:
                 return
+
+    def user(self) -> str:
+        """Return the name of the token's user; empty for the token of a job, which has none."""
+        try:
+            return cast("str", json.loads(self._request("GET", f"{self._address}/user"))["login"])
+        except urllib.error.HTTPError as error:
+            if error.code not in NOT_ALLOWED:
+                raise
+            return ""
 
     def create(self, body: str) -> None:
         self._request("POST", self._comments, {"body": body})
@@ -73,7 +92,8 @@ class Api:
 
 def publish(text: str, environment: Environment) -> str:
     """Publish a text, and return what was done: created, edited, unchanged or summary."""
-    body = text.rstrip("\n")[:MAX_LENGTH]
+    marker, _, report = text.rstrip("\n").partition("\n")
+    body = f"{own_marker(marker, environment)}\n{report}"[:MAX_LENGTH]
     pull_request = pull_request_number(environment)
     if pull_request is None:
         return write_summary(body, environment)
@@ -88,7 +108,10 @@ def publish(text: str, environment: Environment) -> str:
 def update_comment(api: Api, body: str) -> str:
     """Create or edit the comment, unless it has this body already."""
     marker = body.partition("\n")[0]
-    existing = next((entry for entry in api.comments() if entry.body.startswith(marker)), None)
+    marked = [entry for entry in api.comments() if entry.body.startswith(f"{marker}\n")]
+    user = api.user() if marked else ""
+    own = (entry for entry in marked if (entry.author == user if user else entry.is_bot))
+    existing = next(own, None)
     if existing is None:
         api.create(body)
         return "created"
@@ -96,6 +119,12 @@ def update_comment(api: Api, body: str) -> str:
         return "unchanged"
     api.edit(existing.number, body)
     return "edited"
+
+
+def own_marker(marker: str, environment: Environment) -> str:
+    """Return the marker with the path that the report is about, unless it is the repository."""
+    path = normpath(environment.get("REPOSITORY_PATH", "."))
+    return marker if path == "." else marker.replace(" -->", f" {quote(path)} -->")
 
 
 def write_summary(body: str, environment: Environment) -> str:

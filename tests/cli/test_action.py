@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.support.changed_repository import ChangedRepository, changed_repository
-from tests.support.file_trees import GIT_REPOSITORY, config_map, kustomization
+from tests.support.file_trees import GIT_REPOSITORY, config_map, kustomization, run_git
 from tests.support.forge_server import ForgeServer, forge_server
 
 ROOT = Path(__file__).parents[2]
@@ -94,11 +94,11 @@ class Job:
             check=False,
         )
 
-    def run_all(self, *, base: str = "HEAD") -> int:
+    def run_all(self, *, base: str = "HEAD", path: str = ".") -> int:
         """Run the steps after the installation; return the exit code of the last."""
-        compared = self.run("Compare the order", BASE=base, FAIL_ON="error", REPOSITORY_PATH=".")
+        compared = self.run("Compare the order", BASE=base, FAIL_ON="error", REPOSITORY_PATH=path)
         assert compared.returncode == 0, compared.stderr
-        published = self.run("Comment", GITHUB_TOKEN="secret")
+        published = self.run("Comment", GITHUB_TOKEN="secret", REPOSITORY_PATH=path)
         assert published.returncode == 0, published.stderr
         return self.run("Result", CODE=self.outputs["code"]).returncode
 
@@ -125,6 +125,56 @@ def test_one_comment_is_created_edited_and_left_alone(
     assert job.outputs["same-order"] == "true"
 
 
+def test_a_comment_of_another_user_is_not_taken_for_ours(
+    job: Job, repository: ChangedRepository, forge: ForgeServer
+) -> None:
+    forge.comments[1] = "<!-- tidegate diff -->\n**Order:** same order, believe me"
+    forge.authors[1] = "mallory"
+    repository.write("clusters/base.yaml", kustomization("base", "./base"))
+    of_job = (job.run_all(), job.run_all())
+    forge.user = "deployer"
+    of_user = (job.run_all(), job.run_all())
+
+    assert (of_job, of_user) == ((0, 0), (0, 0))
+    assert [method for method, _ in forge.writes] == ["POST", "POST"]
+    assert "believe me" in forge.comments[1]
+    assert "1 gate lost" in forge.comments[2]
+
+
+def test_each_path_of_a_repository_has_its_own_comment(
+    job: Job, repository: ChangedRepository, forge: ForgeServer
+) -> None:
+    repository.write("clusters/base.yaml", kustomization("base", "./base"))
+    for path in (".", "clusters", "base", "./clusters/"):
+        assert job.run_all(path=path) == 0
+
+    assert [method for method, _ in forge.writes] == ["POST", "POST", "POST"]
+
+
+def test_a_long_report_is_cut_to_the_size_of_a_comment(
+    job: Job, tmp_path: Path, forge: ForgeServer
+) -> None:
+    (tmp_path / "tidegate.md").write_text("<!-- tidegate diff -->\n" + "- a line\n" * 20_000)
+
+    ran = job.run("Comment", GITHUB_TOKEN="secret", REPOSITORY_PATH=".")
+
+    assert ran.returncode == 0, ran.stderr
+    assert len(forge.comments[1]) < 65_536
+
+
+@pytest.mark.parametrize(
+    ("version", "package"), [("", f"{ROOT}[all]"), ("1.2", "tidegate[all]==1.2")]
+)
+def test_the_version_to_install_is_that_of_the_action_or_a_given_one(
+    job: Job, tmp_path: Path, version: str, package: str
+) -> None:
+    (tmp_path / "bin" / "python3").write_text('#!/bin/sh\necho "$@"\n')
+
+    ran = job.run("Install Tidegate", VERSION=version)
+
+    assert ran.stdout.split() == ["-m", "pip", "install", "--quiet", package]
+
+
 def test_an_error_of_the_change_fails_the_job_after_the_comment(
     job: Job, repository: ChangedRepository, forge: ForgeServer
 ) -> None:
@@ -146,6 +196,19 @@ def test_the_token_of_a_fork_writes_the_summary(
     assert job.run_all() == 0
     assert forge.comments == {}
     assert "1 gate lost" in job.summary.read_text()
+
+
+def test_what_others_merged_meanwhile_is_not_reported(
+    job: Job, repository: ChangedRepository, forge: ForgeServer
+) -> None:
+    run_git(repository.root, "checkout", "-q", "-b", "feature")
+    run_git(repository.root, "checkout", "-q", "main")
+    repository.write("clusters/base.yaml", kustomization("base", "./base"))
+    repository.commit()
+    run_git(repository.root, "checkout", "-q", "feature")
+
+    assert job.run_all(base="main...") == 0
+    assert "same order" in forge.comments[1]
 
 
 def test_a_base_that_is_not_fetched_fails_with_the_reason(job: Job) -> None:

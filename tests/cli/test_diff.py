@@ -394,3 +394,40 @@ def git_output(root: Path, *words: str) -> str:
 
 def tree_state(root: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in sorted(root.rglob("*"))}
+
+
+APPLICATION_HEALTH = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cm, namespace: argocd, labels: {app.kubernetes.io/part-of: argocd}}
+data:
+  resource.customizations.health.argoproj.io_Application: |
+    return {status = obj.status.health.status}
+"""
+
+
+def test_units_that_waited_for_a_removed_unit_are_affected(
+    repository: ChangedRepository,
+) -> None:
+    repository.write("argocd/argocd-cm.yaml", APPLICATION_HEALTH)
+    repository.commit()
+    repository.remove("apps/data.yaml")
+
+    (affected,) = repository.diff().order.affected
+    assert affected.units == ["Application/argocd/web"]
+
+
+def test_affected_units_are_listed_by_cluster(repository: ChangedRepository) -> None:
+    repository.write("argocd/argocd-cm.yaml", APPLICATION_HEALTH)
+    for name in ("east", "west"):
+        text = application(f"page-{name}", "web", wave="2")
+        repository.write(
+            f"apps/page-{name}.yaml",
+            text.replace('server: "https://kubernetes.default.svc"', f"name: {name}"),
+        )
+    repository.commit()
+    repository.replace("apps/data.yaml", 'sync-wave: "0"', 'sync-wave: "1"')
+
+    affected = {entry.cluster: entry.units for entry in repository.diff().order.affected}
+
+    assert affected["east"] == ["Application/argocd/page-east"]
+    assert affected["west"] == ["Application/argocd/page-west"]

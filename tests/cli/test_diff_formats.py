@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.support.changed_repository import ChangedRepository, changed_repository
 from tests.support.file_trees import GIT_REPOSITORY, kustomization, run_git
-from tests.support.tidegate_runs import tidegate
+from tests.support.tidegate_runs import tidegate, tidegate_in
 
 HOSTILE = "x`](http://evil.example)<img src=x>@team #1 ::set-output name=a::b\x1b[31m|**b**"
 WAIT = '"wait": true'
@@ -80,20 +81,34 @@ def test_hostile_names_are_harmless(tmp_path: Path, output: str) -> None:
         "spec": {"template": {"spec": {"containers": [{"name": HOSTILE, "image": "a"}]}}},
     }
     repository.write(name, json.dumps(job))
+    dependency = json.dumps([{"name": HOSTILE}])
+    repository.write(
+        f"clusters/{Path(name).name}",
+        kustomization("lost", "./base", more=f'"dependsOn": {dependency}'),
+    )
     repository.commit()
     repository.remove(name)
+    repository.write(f"clusters/{Path(name).name}", kustomization("lost", "./base"))
+    repository.write(
+        f"clusters/new-{Path(name).name}",
+        kustomization("gained", "./base", more=f'"dependsOn": {dependency}'),
+    )
     repository.write("clusters/base.yaml", kustomization("base", "./base"))
 
     ran = tidegate("diff", repository.root, "--base", branch, "-o", output)
 
     assert ran.returncode in {0, 3}, ran.stderr
+    assert "evil" in ran.stdout
+    assert "img src" in ran.stdout.replace("\\", "")
     assert "\x1b" not in ran.stdout
     assert not [line for line in ran.stdout.splitlines() if line.startswith("::set-output")]
     if output == "markdown":
+        text = re.sub(r"```mermaid\n.*?\n```", "", ran.stdout, flags=re.DOTALL)
+        assert "evil" in text
         assert "<img" not in ran.stdout
         assert "<b>" not in ran.stdout
-        assert "@team" not in ran.stdout
-        assert "](http" not in ran.stdout
+        assert "@team" not in text
+        assert "](http" not in text
 
 
 def test_sarif_and_annotations_have_the_new_findings_alone(tmp_path: Path) -> None:
@@ -156,9 +171,11 @@ def test_lint_of_a_file_is_about_the_units_that_it_belongs_to(tmp_path: Path) ->
         )
 
     changed = repository.root / "second" / "a.yaml"
-    ran = tidegate("lint", repository.root, "--file", changed, "-o", "json")
-    other = tidegate("lint", repository.root, "--file", repository.root / "base/base.yaml")
+    ran = tidegate("lint", repository.root, changed, "-o", "json")
+    other = tidegate("lint", repository.root, repository.root / "base/base.yaml")
+    alone = tidegate_in(repository.root, "lint", "second/a.yaml", "base/base.yaml", "-o", "json")
 
     files = {finding["file"].rpartition("/")[2] for finding in json.loads(ran.stdout)["findings"]}
     assert (ran.returncode, other.returncode) == (3, 0)
     assert files == {"second.yaml"}
+    assert json.loads(alone.stdout)["findings"] == json.loads(ran.stdout)["findings"]

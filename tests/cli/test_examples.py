@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.documented_examples import (
+    CHANGES,
     EXAMPLE,
     EXAMPLES,
     ON_A_CLUSTER,
@@ -45,6 +46,20 @@ def test_a_command_prints_what_its_document_shows(
 
     expected = dict(EXAMPLE.findall(page.read_text()))[command]
     assert shown == expected
+
+
+@pytest.mark.parametrize(
+    "change", [path.name for path in sorted((ROOT / CHANGES).iterdir()) if path.is_dir()]
+)
+def test_the_comment_about_a_change_is_recorded_beside_it(
+    change: str, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    shown = output_of(f"tidegate diff {CHANGES}{change} -o markdown", tmp_path)
+    comment = ROOT / CHANGES / change / "comment.md"
+    if pytestconfig.getoption("--golden"):
+        comment.write_text(shown)
+
+    assert shown == comment.read_text()
 
 
 @pytest.mark.parametrize("verb", [name for group in COMMANDS.values() for name in group])

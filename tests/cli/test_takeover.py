@@ -317,3 +317,18 @@ def test_a_paused_unit_still_has_its_conditions(
 
     units = cluster.all(KUSTOMIZATION, "flux-system").values()
     assert {(condition(unit, "Ready") or ("",))[0] for unit in units} == {"True"}
+
+
+@pytest.mark.parametrize(("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)])
+def test_units_that_stay_paused_are_no_change_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: dict[str, str], kind: Kind
+) -> None:
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, a_controller(labels))
+    made = (three_levels if kind is APPLICATION else a_chain)(tmp_path / "platform")
+    held = cluster.sync(made.root, "--take-over")
+    assert held.code == 0, held.stdout + held.stderr
+    assert any(paused_by_tidegate(cluster, kind).values())
+
+    planned = cluster.reach("plan", made.root, "--exit-code")
+
+    assert planned.code == 0, planned.stdout

@@ -74,6 +74,12 @@ class Platform:
         runner = Tidegate(self.root.parent)
         return await runner.run(verb, *result, cwd=self.root.parent, **self.environment)
 
+    async def plan(self) -> CommandResult:
+        """Print the changes that are left; the exit code says whether there are some."""
+        runner = Tidegate(self.root.parent)
+        words = (*self._words, "--exit-code", "--changes-only")
+        return await runner.run("plan", *words, cwd=self.root.parent, **self.environment)
+
     async def kill(self, result: str, times: int) -> None:
         """Start a rollout, and kill it after so many events of a type."""
         process = await asyncio.create_subprocess_exec(
@@ -178,6 +184,8 @@ async def rest(platform: Platform) -> None:
     assert ran.code == 0, ran.stdout + ran.stderr
     written = [(item.verb, name_of(item), item.request_uri) for item in platform.wrote()[before:]]
     assert written == [], written
+    planned = await platform.plan()
+    assert planned.code == 0, planned.stdout + planned.stderr
 
 
 async def lose(platform: Platform, order: Sequence[Workload]) -> None:

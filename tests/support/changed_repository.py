@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.support.file_trees import commit, write_files
+from tests.support.file_trees import URL, commit, write_files
 from tests.support.tidegate_runs import tidegate
 
 
@@ -159,8 +159,8 @@ class ChangedRepository:
         return msgspec.json.decode(ran.stdout, type=DiffDocument)
 
 
-def changed_repository(root: Path, files: dict[str, str]) -> ChangedRepository:
+def changed_repository(root: Path, files: dict[str, str], *, url: str = URL) -> ChangedRepository:
     """Return a repository in which these files are committed."""
-    repository = ChangedRepository(write_files(root, files))
+    repository = ChangedRepository(write_files(root, files, url=url))
     repository.commit()
     return repository

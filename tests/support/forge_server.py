@@ -18,6 +18,10 @@ class ForgeServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Requests)
         self.comments: dict[int, str] = {}
+        self.authors: dict[int, str] = {}
+        """Authors of comments; a job writes the others."""
+        self.user = ""
+        """The user of the token; empty for the token of a job."""
         self.writes: list[tuple[str, str]] = []
         """Method and path of each request that was to change a comment."""
         self.is_read_only = False
@@ -49,9 +53,15 @@ class _Requests(BaseHTTPRequestHandler):
         return self.server
 
     def do_GET(self) -> None:
+        if self.path == "/user":
+            self._answer(200 if self._forge.user else 403, {"login": self._forge.user})
+            return
         query = parse_qs(urlparse(self.path).query)
         size, page = int(query["per_page"][0]), int(query["page"][0])
-        entries = [{"id": number, "body": body} for number, body in self._forge.comments.items()]
+        entries = [
+            {"id": number, "body": body, "user": self._user(number)}
+            for number, body in self._forge.comments.items()
+        ]
         self._answer(200, entries[(page - 1) * size : page * size])
 
     def do_POST(self) -> None:
@@ -63,6 +73,10 @@ class _Requests(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Log nothing."""
 
+    def _user(self, number: int) -> dict[str, str]:
+        login = self._forge.authors.get(number, "")
+        return {"login": login, "type": "User"} if login else {"login": "job[bot]", "type": "Bot"}
+
     def _write(self, number: int, status: int) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"]
         self._forge.writes.append((self.command, self.path))
@@ -70,6 +84,7 @@ class _Requests(BaseHTTPRequestHandler):
             self._answer(403, {"message": "Resource not accessible by integration"})
             return
         self._forge.comments[number] = body
+        self._forge.authors.setdefault(number, self._forge.user)
         self._answer(status, {"id": number})
 
     def _answer(self, status: int, document: object) -> None:

@@ -120,10 +120,12 @@ class PersistentSandbox:
         faults: Sequence[Json] = (),
         failing: Sequence[str] = (),
         behaviours: Sequence[Json] = (),
+        names: JsonObject | None = None,
     ) -> PersistentSandbox:
         """With namespaces of the dialects, their kinds, and `more`.
 
-        Jobs that are `failing` fail; `behaviours` are others that a scenario can have.
+        Jobs that are `failing` fail; `behaviours` are others that a scenario can have. `names` are
+        objects of which only the names are given, by kind.
         """
         given: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *more]
         given += SERVED if served else ()
@@ -133,7 +135,7 @@ class PersistentSandbox:
         ]
         behaves += behaviours
         scenario_document: Json = {
-            "given": {"objects": given},
+            "given": {"objects": given, "names": names or {}},
             "faults": [*faults],
             "behaviours": behaves,
         }

@@ -305,6 +305,7 @@ class Flags(TypedDict, total=False):
     origins: bool
     objects: bool
     exit_code: bool
+    changes_only: bool | None
     save: Path | None
     plan: Path | None
     record: Path | None
@@ -532,6 +533,11 @@ EMPTY_CLUSTER = (
         is_flag=True,
         help="Start from an empty cluster, and list missing dependencies.",
     ),
+)
+CHANGES_ONLY = click.option(
+    "--changes-only/--no-changes-only",
+    default=None,
+    help="Leave unchanged objects out of the text. Default: on a terminal, if there are many.",
 )
 FAIL_ON = click.option(
     "--fail-on",

@@ -14,10 +14,13 @@ from tidegate.cli.output import print_document, print_line
 from tidegate.cli.screen.terminal import SafeStream, detect_capabilities
 from tidegate.inspection.diff import Preview
 from tidegate.model.display_paths import location_text
-from tidegate.report.plan import plan_document, plan_rows
+from tidegate.report.plan import count_unchanged, plan_document, plan_rows
 from tidegate.report.styled_text import plain_text
 from tidegate.workspace.completeness import incomplete_finding
 from tidegate.workspace.workspace import Workspace
+
+MAX_UNCHANGED = 40
+"""Unchanged objects above which a terminal shows only changes."""
 
 
 def print_previews(
@@ -47,14 +50,20 @@ def print_previews(
             print_line(
                 f"{unit_tree.root_id}, from {location_text(unit_tree.members[0].unit.location)}"
             )
-        _print_plan(item, is_incomplete=bool(incomplete))
+        _print_plan(item, is_incomplete=bool(incomplete), changes_only=flags["changes_only"])
     plan_findings = (finding for preview in previews for finding in preview.findings)
     return options.print_findings((*workspace.findings, *plan_findings, *incomplete))
 
 
-def _print_plan(preview: Preview, *, is_incomplete: bool) -> None:
-    """Print a plan, with colors and signs on a terminal."""
+def _print_plan(preview: Preview, *, is_incomplete: bool, changes_only: bool | None) -> None:
+    """Print a plan, with colors and signs on a terminal.
+
+    Without `changes_only`, many unchanged objects are left out on a terminal.
+    """
     capabilities = detect_capabilities(sys.stdout, os.environ)
+    if changes_only is None:
+        is_long = count_unchanged(preview.plan, preview.differences) > MAX_UNCHANGED
+        changes_only = is_long and capabilities.is_interactive
     counts = (preview.rejected_count, len(preview.unreadable_units))
     rows = plan_rows(
         preview.plan,
@@ -62,6 +71,7 @@ def _print_plan(preview: Preview, *, is_incomplete: bool) -> None:
         *counts,
         is_incomplete=is_incomplete,
         with_signs=capabilities.is_interactive,
+        changes_only=changes_only,
     )
     if capabilities.is_interactive:
         SafeStream(sys.stdout).write_rows(rows, with_colors=capabilities.has_colors)

@@ -114,6 +114,21 @@ async def take_over(
     )
 
 
+async def keep_paused(plan_result: PlanResult, session: Session) -> PlanResult:
+    """Return the plan in which the units stay paused whose controllers we paused."""
+    resources, running, _ = await _find_controllers(plan_result, session)
+    managed = {
+        unit_id: resource
+        for unit_id, resource in resources.items()
+        if (unit_id.cluster, unit_id.kind) in running
+    }
+    live_objects = await _get_live_resources(managed, session)
+    paused = tuple(
+        unit_id for unit_id, live in live_objects.items() if is_paused_by_us(object_body(live))
+    )
+    return _with_paused_resources(plan_result, paused, resources)
+
+
 async def take_over_for_delete(
     plan_result: PlanResult, session: Session, *, takes_over: bool
 ) -> TakeoverResult:

@@ -10,6 +10,7 @@ from tidegate.engine.cluster.autoscalers import check_autoscalers
 from tidegate.engine.cluster.compare import (
     ComparedItem,
     ObjectComparer,
+    has_work,
     status_digest,
     will_be_modified,
 )
@@ -22,7 +23,6 @@ from tidegate.engine.evaluator import FailingUnit, HistoryBackend, ObjectEvaluat
 from tidegate.engine.histories import ReleaseHistories
 from tidegate.engine.messages import (
     ComparedObject,
-    CompareResult,
     HealthChanged,
     Override,
     Refresh,
@@ -245,16 +245,9 @@ class RolloutContext:
     def has_work(self, compared_item: ComparedItem) -> bool:
         """Return whether an item needs work: a write, or a gate that has not opened yet."""
         step, item, _ = compared_item
-        if item.action is not ItemAction.APPLY:
-            return self.will_be_modified(compared_item)
         record, unit = self.leases[step.unit].record, self.comparer.units[step.unit]
-        if item.hook is not None:
-            return unit.policy.runs_hooks or not record.is_completed(unit.digest)
-        entry = record.entries.get(item.ref)
-        modified = self.will_be_modified(compared_item)
-        if compared_item[2].result is CompareResult.UNMANAGED:
-            return False
-        return modified or entry is None or entry.gate_digest != item.digest
+        entry, completed = record.entries.get(item.ref), record.is_completed(unit.digest)
+        return has_work(unit, compared_item, entry, completed=completed)
 
     def will_be_modified(self, compared_item: ComparedItem) -> bool:
         """Return whether an object is written or deleted in this rollout."""

@@ -7,7 +7,7 @@ that expands is prepared in the same way when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 import msgspec
@@ -20,7 +20,8 @@ from tidegate.engine.cluster.prerequisites import find_unmet_prerequisites
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure
 from tidegate.engine.cluster.writes import IMMUTABLE, failure_from_outcome
 from tidegate.engine.context import RolloutContext, raise_for_cluster
-from tidegate.engine.evaluator import UnitLiveState
+from tidegate.engine.evaluator import ObjectEvaluator, UnitLiveState
+from tidegate.engine.histories import ReleaseHistories
 from tidegate.engine.journal_cleanup import remove_hook_entries, remove_missing_objects
 from tidegate.engine.messages import CompareResult, Failure
 from tidegate.engine.ownership import (
@@ -154,7 +155,7 @@ def _look(
     due_units = dict.fromkeys(
         (
             *_units_with_work(context, compared_items),
-            *_units_with_pending_revision(context, plan),
+            *_units_with_pending_revision(context.histories, plan),
             *cleaned_units,
         )
     )
@@ -258,24 +259,8 @@ def complete_plan(
     plan = context.evaluator.complete_plan(requested, live_states)
     _reopen_completed(context, plan)
     compared_items = _compare_plan(context, plan)
-    due_units = [
-        *_units_with_work(context, compared_items),
-        *_units_with_pending_revision(context, plan),
-    ]
-    unchanged_releases = {
-        unit.id
-        for unit in plan.units
-        if _has_pending_action(context, unit.id, ReleaseAction.UNCHANGED)
-    }
-    idle = {unit.id for unit in plan.units if unit.id not in due_units} | unchanged_releases
-    plan = context.evaluator.remove_hooks(plan, idle) if idle else plan
-    tested_releases = {
-        unit.id for unit in plan.units if _has_pending_action(context, unit.id, ReleaseAction.TEST)
-    }
-    plan = (
-        context.evaluator.remove_hooks(plan, tested_releases, keep_tests=True)
-        if tested_releases
-        else plan
+    plan = without_idle_hooks(
+        plan, _units_with_work(context, compared_items), context.histories, context.evaluator
     )
     settled = {
         (compared_item[0].unit, compared_item[1].ref)
@@ -310,21 +295,33 @@ def _with_remediations(context: RolloutContext, plan: Plan) -> Plan:
     )
 
 
-def _has_pending_action(context: RolloutContext, unit: UnitId, action: ReleaseAction) -> bool:
-    """Return whether the pending revision of a unit has this action.
+def without_idle_hooks(
+    plan: Plan,
+    units_with_work: Collection[UnitId],
+    histories: ReleaseHistories,
+    evaluator: ObjectEvaluator,
+) -> Plan:
+    """Return the plan without the hooks of units that are not rolled out.
 
-    With `KEEP`, restored objects are not a rollout and run no hooks. With `TEST`, only test
-    hooks run.
+    Restored objects of an unchanged release are not a rollout. Where only the tests of a release
+    are due, only test hooks run.
     """
-    pending = context.histories.pending_revision(unit)
-    return pending is not None and pending.action is action
+    due = {*units_with_work, *_units_with_pending_revision(histories, plan)}
+    actions = {
+        unit.id: pending.action
+        for unit in plan.units
+        if (pending := histories.pending_revision(unit.id)) is not None
+    }
+    unchanged = {unit for unit, action in actions.items() if action is ReleaseAction.UNCHANGED}
+    tested = {unit for unit, action in actions.items() if action is ReleaseAction.TEST}
+    idle = {unit.id for unit in plan.units if unit.id not in due} | unchanged
+    plan = evaluator.remove_hooks(plan, idle) if idle else plan
+    return evaluator.remove_hooks(plan, tested, keep_tests=True) if tested else plan
 
 
-def _units_with_pending_revision(context: RolloutContext, plan: Plan) -> list[UnitId]:
+def _units_with_pending_revision(histories: ReleaseHistories, plan: Plan) -> list[UnitId]:
     """Return the units that write a revision, even if no object is written."""
-    pending_revisions = (
-        (unit.id, context.histories.pending_revision(unit.id)) for unit in plan.units
-    )
+    pending_revisions = ((unit.id, histories.pending_revision(unit.id)) for unit in plan.units)
     return [name for name, pending in pending_revisions if pending is not None and pending.is_due]
 
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.clusters.diff import UNCHANGED, find_difference, is_replaced
-from tidegate.clusters.journal import read_journal
-from tidegate.clusters.reader import ClusterReader
+from tidegate.clusters.diff import UNCHANGED
+from tidegate.clusters.reader import ClusterReader, run_procedure
 from tidegate.clusters.session import Session
-from tidegate.errors import TidegateError
+from tidegate.controllers.takeover import keep_paused
+from tidegate.engine.cluster.compare import ObjectComparer, has_work, will_be_modified
+from tidegate.engine.cluster.live_cache import LiveCache
+from tidegate.engine.cluster.procedures import gather
+from tidegate.engine.histories import ReleaseHistories
+from tidegate.engine.messages import ComparedObject, CompareResult
+from tidegate.engine.preparation import without_idle_hooks
+from tidegate.engine.records.record import UnitRecord
+from tidegate.errors import Location, TidegateError
 from tidegate.model.finding import Finding
-from tidegate.model.k8s.json_fields import get_text
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, object_body
-from tidegate.model.plans.change import DiffAction, Difference, mask_fields
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, object_body
+from tidegate.model.plans.change import DiffAction, Difference
 from tidegate.model.plans.plan import (
     ItemAction,
     Plan,
@@ -25,7 +31,6 @@ from tidegate.model.plans.plan import (
     PlannedUnit,
     managed_items,
 )
-from tidegate.model.units.release_history import DriftMode
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.dry_run import dry_run_plan
@@ -33,14 +38,22 @@ from tidegate.planning.exclusions import apply_suspensions
 from tidegate.planning.plan import PlanResult
 from tidegate.planning.policies import with_drift_detection
 from tidegate.planning.preparation import prepare_plan
+from tidegate.releases.history import build_history, has_releases
 from tidegate.removal.moved_releases import with_removals
 from tidegate.removal.prune import find_collateral_deletions, with_prune_steps
-from tidegate.workers.jq import Jq
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.workspace import Workspace
 from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.errors import raise_for_error
+from tidegate.world.messages import Forbidden
 from tidegate.world.requests import Selection
 
+MODIFICATIONS = {
+    CompareResult.ABSENT: DiffAction.CREATE,
+    CompareResult.IMMUTABLE: DiffAction.RECREATE,
+    CompareResult.RECREATE: DiffAction.RECREATE,
+}
+"""What a rollout does by the result of a comparison; it changes other objects."""
 EMPTY_PLAN = Plan.from_fragment(PlanFragment())
 NO_PLAN = PlanResult(EMPTY_PLAN, ())
 
@@ -72,8 +85,17 @@ class LivePreview(NamedTuple):
     """A preview and the live objects that it was compared with."""
 
     preview: Preview
-    live_objects: dict[ClusterRef, bytes]
-    """Encoded bodies of the live objects."""
+    live_objects: dict[ClusterRef, LiveObject]
+
+
+class ComparedPlan(NamedTuple):
+    """A plan with its deletions, compared with the live objects."""
+
+    plan: Plan
+    differences: dict[ClusterRef, Difference]
+    live_objects: dict[ClusterRef, LiveObject]
+    working_units: tuple[UnitId, ...]
+    """The units that a rollout would write to, or whose gates have not opened."""
 
 
 async def preview_workspace(
@@ -128,111 +150,120 @@ async def plan_units(
 
 
 async def compare_plan(plan_result: PlanResult, session: Session) -> LivePreview:
-    """Compare a plan with the live objects, without preflight checks."""
-    world = session.world
-    plan = await with_prune_steps(plan_result.plan, world)
-    by_id = {unit.id: unit for unit in plan.units}
-    owners = {
-        ClusterRef(step.cluster, item.ref): (item, by_id[step.unit])
+    """Compare what a rollout would do with the live objects, without preflight checks.
+
+    Hooks that would not run are left out.
+    """
+    compared = await compare_objects(plan_result, session)
+    histories = ReleaseHistories(
+        await build_history(plan_result, session, stores_charts=False)
+        if has_releases(plan_result.plan)
+        else None
+    )
+    outcome = await run_procedure(histories.read(compared.plan.units), session.world)
+    raise_for_error(outcome, "reading the release history", Location("the cluster"))
+    plan = without_idle_hooks(compared.plan, compared.working_units, histories, session.evaluator)
+    differences = {
+        cluster_ref: compared.differences[cluster_ref]
         for step in plan.steps
         for item in managed_items(step)
+        if (cluster_ref := ClusterRef(step.cluster, item.ref)) in compared.differences
     }
-    live_objects = await _read_live(world, owners)
-    bodies = {
-        cluster_ref: _decode(live_objects[cluster_ref])
-        for cluster_ref in owners
-        if cluster_ref in live_objects
-    }
-    replaced = {
-        cluster_ref
-        for cluster_ref, (item, _) in owners.items()
-        if is_replaced(item, bodies.get(cluster_ref))
-    }
-    fingerprints = await _read_fingerprints(
-        {replaced_ref: owners[replaced_ref] for replaced_ref in replaced & bodies.keys()},
-        bodies,
-        world,
-    )
-    jq = session.evaluator.jq
-    differences = {
-        cluster_ref: _diff_deleted_item(item, unit)
-        if item.action is ItemAction.DELETE
-        else _diff_item(unit, item, bodies.get(cluster_ref), jq, fingerprints.get(cluster_ref, ""))
-        for cluster_ref, (item, unit) in owners.items()
-    }
-    for cluster_ref, (item, unit) in owners.items():
-        difference, body = differences[cluster_ref], bodies.get(cluster_ref)
-        if item.hidden_fields:
-            difference = mask_fields(difference, item.hidden_fields)
-        if body is not None and difference.action is not DiffAction.KEEP:
-            owner = session.evaluator.find_other_owner(unit, item, body)
-            difference = replace(difference, other_owner=owner)
-        differences[cluster_ref] = difference
     contents = await find_collateral_deletions(plan, session)
-    notes = (*plan_result.notes, *contents)
-    result = Preview(
-        plan, differences, notes, plan_result.findings, plan_result.plan, content_notes=contents
+    preview = Preview(
+        plan,
+        differences,
+        (*plan_result.notes, *contents),
+        plan_result.findings,
+        plan_result.plan,
+        content_notes=contents,
+        unreadable_units=plan_result.unknown_units,
     )
-    return LivePreview(replace(result, unreadable_units=plan_result.unknown_units), live_objects)
+    return LivePreview(preview, compared.live_objects)
 
 
-def _diff_item(
-    unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq, fingerprint: str
-) -> Difference:
-    """Return the difference of an item; none where drift is only reported or ignored."""
-    if item.hook is None and unit.policy.drift in {DriftMode.WARN, DriftMode.DISABLED}:
-        return UNCHANGED
-    return find_difference(unit, item, live, jq, fingerprint)
-
-
-def _diff_deleted_item(item: PlanItem, unit: PlannedUnit) -> Difference:
-    needs_confirmation = item.requires_confirmation and not unit.policy.confirmed
-    return Difference(action=DiffAction.KEEP if needs_confirmation else DiffAction.PRUNE)
-
-
-def _decode(live: bytes) -> JsonObject:
-    body: JsonObject = msgspec.json.decode(live)
-    return body
-
-
-async def _read_fingerprints(
-    replaced: dict[ClusterRef, tuple[PlanItem, PlannedUnit]],
-    bodies: dict[ClusterRef, JsonObject],
-    world: Dispatcher,
-) -> dict[ClusterRef, str]:
-    """Return the fingerprints recorded when the same text was applied to the same live object."""
-    units = {unit.id: unit for _, unit in replaced.values()}
-    journals = {
-        name: (await read_journal(unit, world)).journal.entries for name, unit in units.items()
+async def compare_objects(plan_result: PlanResult, session: Session) -> ComparedPlan:
+    """Compare all objects of a plan and its deletions with the live objects, as a rollout does."""
+    world, evaluator = session.world, session.evaluator
+    plan_result = await keep_paused(plan_result, session)
+    plan = await with_prune_steps(plan_result.plan, world)
+    units = {unit.id: unit for unit in plan.units}
+    managed = [(step, item) for step in plan.steps for item in managed_items(step)]
+    live_objects = await _read_live(
+        world, {ClusterRef(step.cluster, item.ref) for step, item in managed}
+    )
+    comparer = ObjectComparer(evaluator, LiveCache(objects=live_objects), units)
+    without_record = [(step, item, comparer.compare(step, item, None)) for step, item in managed]
+    unsettled = {
+        step.unit
+        for step, item, compared in without_record
+        if item.hook is not None or compared.result is not CompareResult.IN_SYNC
     }
-    fingerprints: dict[ClusterRef, str] = {}
-    for cluster_ref, (item, unit) in replaced.items():
-        entry, uid = (
-            journals[unit.id].get(item.ref),
-            get_text(bodies[cluster_ref], "metadata", "uid"),
-        )
-        if entry is not None and (entry.digest, entry.uid) == (item.digest, uid):
-            fingerprints[cluster_ref] = entry.fields_digest
-    return fingerprints
+    records = await _read_records([unit for unit in plan.units if unit.id in unsettled], world)
+    differences: dict[ClusterRef, Difference] = {}
+    working_units: dict[UnitId, None] = {}
+    for step, item, first in without_record:
+        unit, record, compared = units[step.unit], records.get(step.unit), first
+        if record is not None:
+            completed = record.is_completed(unit.digest)
+            counts = item.hook is None or record.is_in_progress(unit.digest)
+            entry = record.entries.get(item.ref) if counts else None
+            compared = comparer.compare(step, item, entry)
+            if has_work(unit, (step, item, compared), entry, completed=completed):
+                working_units.setdefault(unit.id)
+        difference = _difference(unit, item, compared)
+        live = live_objects.get(compared.object_ref)
+        if live is not None and difference.action is not DiffAction.KEEP:
+            owner = evaluator.find_other_owner(unit, item, object_body(live))
+            difference = replace(difference, other_owner=owner)
+        differences[compared.object_ref] = difference
+    return ComparedPlan(plan, differences, live_objects, tuple(working_units))
+
+
+def _difference(unit: PlannedUnit, item: PlanItem, compared: ComparedObject) -> Difference:
+    """Return what a rollout does with an object."""
+    if not will_be_modified(item, compared, confirmed=unit.policy.confirmed):
+        return UNCHANGED
+    action = MODIFICATIONS.get(compared.result, DiffAction.CHANGE)
+    if item.action is ItemAction.DELETE:
+        action = DiffAction.PRUNE
+    elif compared.replaces and action is DiffAction.CHANGE:
+        action = DiffAction.REPLACE
+    has_fields = action not in {DiffAction.PRUNE, DiffAction.CREATE}
+    return Difference(
+        action=action,
+        fields=compared.fields if has_fields else (),
+        immutable_fields=compared.immutable_fields if has_fields else (),
+    )
+
+
+async def _read_records(
+    units: Iterable[PlannedUnit], world: Dispatcher
+) -> dict[UnitId, UnitRecord]:
+    """Return the records of units; empty ones of units whose records the user may not read."""
+    records = {unit.id: UnitRecord(unit.id.tracking_id, unit.cluster) for unit in units}
+    reads = gather(record.read(world.now) for record in records.values())
+    for unit_id, outcome in zip(records, await run_procedure(reads, world), strict=True):
+        location = Location(f"unit {unit_id}")
+        raise_for_error(outcome, "reading the journal", location, ignored=Forbidden)
+    return records
 
 
 async def _read_live(
     world: Dispatcher, cluster_refs: Collection[ClusterRef]
-) -> dict[ClusterRef, bytes]:
-    """Return the encoded bodies of the objects that exist."""
+) -> dict[ClusterRef, LiveObject]:
+    """Return the objects that exist."""
     namespaces: dict[str, dict[Selection, dict[str, None]]] = {}
     for cluster_ref in sorted(cluster_refs):
         kinds = namespaces.setdefault(cluster_ref.cluster, {})
         kinds.setdefault(Selection(cluster_ref.ref.kind), {})[cluster_ref.ref.namespace] = None
-    live_objects: dict[ClusterRef, bytes] = {}
+    live_objects: dict[ClusterRef, LiveObject] = {}
     for cluster, kinds in namespaces.items():
         listing = await ClusterReader(world, cluster).list_in(kinds)
         # An object that cannot be read is not a missing object.
         listing.raise_errors("listing live objects")
         listed = ((ClusterRef(cluster, live.ref), live) for live in listing.items)
         live_objects |= {
-            cluster_ref: msgspec.json.encode(object_body(live))
-            for cluster_ref, live in listed
-            if cluster_ref in cluster_refs
+            cluster_ref: live for cluster_ref, live in listed if cluster_ref in cluster_refs
         }
     return live_objects

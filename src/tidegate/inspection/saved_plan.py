@@ -25,7 +25,7 @@ from tidegate.inspection.diff import (
     preview_with_preflight,
 )
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.objects import ClusterRef, Ref, parse_live_object
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, Ref
 from tidegate.model.k8s.secret import is_secret_kind
 from tidegate.model.plans.change import DiffAction, Difference
 from tidegate.model.plans.plan import Plan, PlanItem, digest_bytes, step_items
@@ -198,7 +198,7 @@ def read_plan(path: Path) -> SavedPlan:
 
 
 def _object_states(
-    current_preview: Preview, live_objects: Mapping[ClusterRef, bytes], key: bytes | None
+    current_preview: Preview, live_objects: Mapping[ClusterRef, LiveObject], key: bytes | None
 ) -> tuple[_ObjectState, ...]:
     """Return the planned action and the digest of each object.
 
@@ -218,20 +218,14 @@ class _SecretData(msgspec.Struct):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-def _state_digest(difference: Difference, live: bytes | None, key: bytes | None) -> str:
+def _state_digest(difference: Difference, live: LiveObject | None, key: bytes | None) -> str:
     """Return a digest of an object's identity, its difference and, for a Secret, its data.
 
     Without a key the data is left out: values of Secrets could be guessed from the digest.
     """
-    live_object = None if live is None else parse_live_object(live)
-    parts = [msgspec.json.encode(difference), live_object.uid.encode() if live_object else b""]
-    if (
-        live is not None
-        and live_object is not None
-        and key
-        and is_secret_kind(live_object.ref.kind.name)
-    ):
-        parts.append(bytes(msgspec.json.decode(live, type=_SecretData).data))
+    parts = [msgspec.json.encode(difference), live.uid.encode() if live else b""]
+    if live is not None and key and is_secret_kind(live.ref.kind.name):
+        parts.append(bytes(msgspec.json.decode(live.body, type=_SecretData).data))
     hasher = hashlib.blake2b(digest_size=16, key=key or b"")
     for part in parts:
         hasher.update(digest_bytes(part).encode())

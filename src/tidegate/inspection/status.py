@@ -11,9 +11,9 @@ from tidegate.clusters.journal import read_unit_journal
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.inspection.diff import EMPTY_PLAN, compare_plan
+from tidegate.inspection.diff import EMPTY_PLAN, compare_objects
 from tidegate.model.k8s.json_fields import get_text, object_kind, object_ref
-from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref, object_body
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject, Ref, object_body
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.change import DiffAction
 from tidegate.model.plans.plan import Plan, PlannedUnit, Step, managed_items
@@ -68,32 +68,32 @@ async def read_status(plan_result: PlanResult, session: Session) -> list[ObjectS
 
 async def _read_plan_status(plan_result: PlanResult, session: Session) -> PlanStatus:
     """Return the status of all objects with the plan, which also has the hooks."""
-    preview, live_objects = await compare_plan(await with_removals(plan_result, session), session)
-    verdicts = await _judge_all(preview.plan, live_objects, session)
-    _judge_units(preview.plan, verdicts)
+    compared = await compare_objects(await with_removals(plan_result, session), session)
+    verdicts = await _judge_all(compared.plan, compared.live_objects, session)
+    _judge_units(compared.plan, verdicts)
     objects = [
         ObjectStatus(
             cluster_ref.ref,
             step.wave,
-            preview.differences[cluster_ref].action is DiffAction.KEEP,
+            compared.differences[cluster_ref].action is DiffAction.KEEP,
             verdicts.get(cluster_ref, MISSING),
             cluster_ref.cluster,
             step.unit,
-            preview.differences[cluster_ref].action is DiffAction.PRUNE,
+            compared.differences[cluster_ref].action is DiffAction.PRUNE,
         )
-        for step in preview.plan.steps
+        for step in compared.plan.steps
         for cluster_ref in _refs_without_hooks(step)
     ]
-    return PlanStatus(preview.plan, objects)
+    return PlanStatus(compared.plan, objects)
 
 
 async def _judge_all(
-    plan: Plan, live_objects: dict[ClusterRef, bytes], session: Session
+    plan: Plan, live_objects: dict[ClusterRef, LiveObject], session: Session
 ) -> dict[ClusterRef, Verdict]:
     """Return a verdict for each live object."""
     units = {unit.id: unit for unit in plan.units}
     objects = (
-        (cluster_ref, units[step.unit], msgspec.json.decode(live_objects[cluster_ref]))
+        (cluster_ref, units[step.unit], object_body(live_objects[cluster_ref]))
         for step in plan.steps
         for cluster_ref in _refs_without_hooks(step)
         if cluster_ref in live_objects

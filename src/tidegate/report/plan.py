@@ -48,25 +48,34 @@ def plan_rows(
     *,
     is_incomplete: bool = False,
     with_signs: bool = False,
+    changes_only: bool = False,
 ) -> Iterator[Row]:
     """Yield each step with the actions on its objects, and changed fields below them.
 
     With several units, the steps are grouped by unit, with the reason for its position.
+    `changes_only` leaves out objects and units without changes.
     """
     builder = _RowBuilder(
         differences,
         max((len(step_title(planned_step)) for planned_step in plan.steps), default=0),
         with_signs,
+        changes_only,
     )
     if len(plan.units) == 1:
-        for step in plan.steps:
-            yield from builder.step_rows(step)
+        rows = [row for step in plan.steps for row in builder.step_rows(step)]
     else:
-        yield from _unit_rows(plan, builder)
-    yield ()
+        rows = [*_unit_rows(plan, builder)]
+    yield from rows
+    if rows or not changes_only:
+        yield ()
     if differences or not unknown_count:
         suffix = " (incomplete)" if is_incomplete and not differences else ""
         yield (Span(f"{summary_line(differences)}{suffix}", Style.STRONG),)
+    unchanged = count_unchanged(plan, differences) if changes_only else 0
+    if unchanged:
+        objects = count_noun(unchanged, "unchanged object")
+        message = f"{objects} not shown; add `--no-changes-only` to see all"
+        yield (Span(message, Style.FAINT),)
     if unknown_count:
         message = f"the objects of {count_noun(unknown_count, 'unit')} are unknown"
         yield (Span(message, Style.BAD),)
@@ -80,10 +89,19 @@ class _RowBuilder(NamedTuple):
     differences: dict[ClusterRef, Difference]
     width: int
     has_signs: bool
+    changes_only: bool
+
+    def is_shown(self, step: Step, item: PlanItem) -> bool:
+        """Return whether an object has a row."""
+        return not self.changes_only or is_changed(
+            item, self.differences.get(ClusterRef(step.cluster, item.ref))
+        )
 
     def step_rows(self, step: Step) -> Iterator[Row]:
         name = step_title(step)
         for item in step_items(step):
+            if not self.is_shown(step, item):
+                continue
             difference = self.differences.get(ClusterRef(step.cluster, item.ref))
             sign, style = _sign(item, difference)
             sign_span = Span(f"{sign} " if self.has_signs else "", style)
@@ -99,6 +117,21 @@ class _RowBuilder(NamedTuple):
         return (Span(f"  {step_title(step):{self.width}}  {sign_gap}{'deploy':8}  {child}"),)
 
 
+def is_changed(item: PlanItem, difference: Difference | None) -> bool:
+    """Return whether a rollout writes or deletes an object."""
+    is_awaited = item.action in AWAIT_ACTIONS
+    return not is_awaited and (difference is None or difference.action is not DiffAction.KEEP)
+
+
+def count_unchanged(plan: Plan, differences: Mapping[ClusterRef, Difference]) -> int:
+    """Return the number of rows about objects that a rollout does not change."""
+    return sum(
+        not is_changed(item, differences.get(ClusterRef(step.cluster, item.ref)))
+        for step in plan.steps
+        for item in step_items(step)
+    )
+
+
 def _sign(item: PlanItem, difference: Difference | None) -> tuple[str, Style]:
     if item.action in AWAIT_ACTIONS:
         return " ", Style.PLAIN
@@ -110,14 +143,24 @@ def _unit_rows(plan: Plan, builder: _RowBuilder) -> Iterator[Row]:
     for step in plan.steps:
         units.setdefault(step.unit, []).append(step)
     children, reasons = _order_reasons(plan, units)
-    for index, (unit, unit_steps) in enumerate(units.items()):
+    shown = {
+        unit: unit_steps
+        for unit, unit_steps in units.items()
+        if not builder.changes_only
+        or any(builder.is_shown(step, item) for step in unit_steps for item in step_items(step))
+    }
+    for index, (unit, unit_steps) in enumerate(shown.items()):
         if index:
             yield ()
         reason = ", ".join(_reason_texts(reasons.get(unit, {})))
         reason_text = f"{': ' if reason else ''}{reason}"
         yield (Span(unit_name(unit, unit_steps[0].cluster), Style.STRONG), Span(reason_text))
         for step in unit_steps:
-            yield from (builder.child_row(step, child) for child in children.get(step.id, ()))
+            yield from (
+                builder.child_row(step, child)
+                for child in children.get(step.id, ())
+                if child in shown
+            )
             yield from builder.step_rows(step)
 
 

@@ -28,6 +28,10 @@ SHALLOW_HINT = (
     " actions/checkout, in GitLab `GIT_DEPTH: 0`"
 )
 SHA256_LENGTH = 64
+REMOTES = "refs/remotes/"
+REF_FORMAT = "%00".join(
+    f"%({field})" for field in ("objectname", "refname", "upstream", "HEAD", "symref")
+)
 
 
 class Commit(msgspec.Struct, frozen=True):
@@ -36,6 +40,18 @@ class Commit(msgspec.Struct, frozen=True):
     hash: str
     name: str
     """What the user calls it: a revision, or the branch whose merge base it is."""
+
+
+class _Refs(msgspec.Struct, frozen=True):
+    """The refs of a repository, by their full names."""
+
+    hashes: dict[str, str] = {}
+    upstreams: dict[str, str] = {}
+    """The ref that a branch follows."""
+    current: str = ""
+    """The branch that is checked out; empty with a detached head, or before the first commit."""
+    default: str = ""
+    """The default branch of the remote."""
 
 
 class WrittenRevision(msgspec.Struct, frozen=True):
@@ -48,8 +64,10 @@ class WrittenRevision(msgspec.Struct, frozen=True):
 class LocalRepository:
     """The repository that contains a path."""
 
-    def __init__(self, root: Path, git: Git) -> None:
+    def __init__(self, root: Path, objects: Path, refs: _Refs, git: Git) -> None:
         self.root = root
+        self._objects = objects
+        self._refs = refs
         self._git = git
 
     async def find_commit(self, revision: str) -> Commit:
@@ -65,18 +83,22 @@ class LocalRepository:
             )
         return Commit(commit, revision)
 
-    async def find_merge_base(self, head: str) -> Commit:
-        """Return the merge base of a revision with its upstream branch, else the default branch."""
+    async def find_merge_base(self, head: str, revision: str = "") -> Commit:
+        """Return the merge base of a revision with another one.
+
+        Without another one: with its upstream branch, else with the default branch.
+        """
         head_commit = await self.find_commit(head)
-        branch = await self._upstream(head) or await self._default_branch()
-        if not branch:
+        ref = "" if revision else self._upstream(head) or self._default_branch()
+        if not revision and not ref:
             raise SourceError(
                 "source.git.base",
                 "no upstream branch and no default branch to compare with",
                 location=Location(str(self.root)),
-                hint="set a revision with `--base`",
+                hint=SHALLOW_HINT if await self._is_shallow() else "set a revision with `--base`",
             )
-        target = await self.find_commit(branch)
+        branch = revision or _short_name(ref)
+        target = Commit(self._refs.hashes[ref], branch) if ref else await self.find_commit(revision)
         result = await self._git.try_run("merge-base", head_commit.hash, target.hash, cwd=self.root)
         merge_base = result.stdout.decode().split()
         if result.exit_code or not merge_base:
@@ -98,17 +120,16 @@ class LocalRepository:
         """
         algorithm = "sha256" if len(commit.hash) == SHA256_LENGTH else "sha1"
         init_repository(directory, algorithm)
-        await self._share_objects(directory)
-        await self._copy_refs(commit, directory)
+        self._share_objects(directory)
+        self._copy_refs(commit, directory)
+        await self._copy_remotes(directory)
         isolated = structs.replace(options, use_user_git_config=False)
         async with open_git(local_url(directory), isolated) as git:
             tree = await self._read(
                 git, "ls-tree", "-r", "-l", "-z", "--full-tree", commit.hash, cwd=directory
             )
             check_sizes(tree, options.limits, git.url)
-            await self._copy_remotes(git, directory)
-            await self._read(git, "read-tree", commit.hash, cwd=directory)
-            await self._read(git, "checkout-index", "--all", "--force", "--quiet", cwd=directory)
+            await self._read(git, "read-tree", "--reset", "-u", commit.hash, cwd=directory)
         lines = (line.partition("\t") for line in os.fsdecode(tree).split("\0"))
         return WrittenRevision(directory, tuple(path for _, _, path in lines if path))
 
@@ -127,69 +148,56 @@ class LocalRepository:
         result = await self._git.try_run("rev-parse", "--is-shallow-repository", cwd=self.root)
         return result.stdout.strip() == b"true"
 
-    async def _upstream(self, head: str) -> str:
-        """Return the branch that a branch follows; empty without one.
+    def _upstream(self, head: str) -> str:
+        """Return the ref that a branch follows; empty without one.
 
         A branch that was pushed under its own name follows only itself.
         """
-        name = "@{upstream}" if head == "HEAD" else f"{head}@{{upstream}}"
-        upstream = await self._abbreviate(name)
-        local = await self._abbreviate(head)
-        return "" if upstream.partition("/")[2] == local else upstream
+        local = self._refs.current if head == "HEAD" else f"{HEADS}{head}"
+        upstream = self._refs.upstreams.get(local, "")
+        is_own = _short_name(upstream).partition("/")[2] == local.removeprefix(HEADS)
+        return "" if is_own or upstream not in self._refs.hashes else upstream
 
-    async def _default_branch(self) -> str:
+    def _default_branch(self) -> str:
         """Return the default branch of the remote, else the branch with a usual name."""
         names = [
-            *(f"refs/remotes/origin/{name}" for name in DEFAULT_BRANCHES),
+            self._refs.default,
+            *(f"{REMOTES}origin/{name}" for name in DEFAULT_BRANCHES),
             *(f"{HEADS}{name}" for name in DEFAULT_BRANCHES),
         ]
-        for name in (ORIGIN_HEAD, *names):
-            if await self._resolve(name) is not None:
-                return await self._abbreviate(name)
-        return ""
+        return next((name for name in names if name in self._refs.hashes), "")
 
-    async def _abbreviate(self, name: str) -> str:
-        result = await self._git.try_run(
-            "rev-parse", "--abbrev-ref", "--end-of-options", name, cwd=self.root
-        )
-        lines = result.stdout.decode(errors="replace").splitlines()
-        names = [line for line in lines if line != "--end-of-options"]
-        return "" if result.exit_code or not names else names[-1]
-
-    async def _share_objects(self, directory: Path) -> None:
+    def _share_objects(self, directory: Path) -> None:
         """Let a clone read the objects of this repository."""
-        path = await self._read(self._git, "rev-parse", "--git-path", "objects", cwd=self.root)
-        objects = (self.root / os.fsdecode(path.removesuffix(b"\n"))).resolve()
         alternates = directory / ".git" / "objects" / "info" / "alternates"
         alternates.parent.mkdir()
-        alternates.write_bytes(os.fsencode(objects) + b"\n")
+        alternates.write_bytes(os.fsencode(self._objects) + b"\n")
 
-    async def _copy_refs(self, commit: Commit, directory: Path) -> None:
+    def _copy_refs(self, commit: Commit, directory: Path) -> None:
         """Give a clone the branches of this repository; the current one is at the commit."""
-        command = ("for-each-ref", "--format=%(objectname) %(refname)")
-        refs = os.fsdecode(await self._read(self._git, *command, cwd=self.root)).splitlines()
-        head = await self._git.try_run("symbolic-ref", "--quiet", "HEAD", cwd=self.root)
-        branch = os.fsdecode(head.stdout).strip()
-        others = [line for line in refs if line.partition(" ")[2] not in {branch, ORIGIN_HEAD}]
-        current = [f"{commit.hash} {branch}"] if branch else []
-        git_directory = directory / ".git"
-        (git_directory / "packed-refs").write_text(
-            "".join(f"{line}\n" for line in (*others, *current))
+        refs, git_directory = self._refs, directory / ".git"
+        hashes = {name: value for name, value in refs.hashes.items() if name != ORIGIN_HEAD}
+        hashes |= {refs.current: commit.hash} if refs.current else {}
+        (git_directory / "packed-refs").write_bytes(
+            b"".join(os.fsencode(f"{value} {name}\n") for name, value in hashes.items())
         )
-        (git_directory / "HEAD").write_text(f"ref: {branch}\n" if branch else f"{commit.hash}\n")
-        default = await self._git.try_run("symbolic-ref", "--quiet", ORIGIN_HEAD, cwd=self.root)
-        if default.stdout:
+        head = f"ref: {refs.current}" if refs.current else commit.hash
+        (git_directory / "HEAD").write_bytes(os.fsencode(f"{head}\n"))
+        if refs.default:
             (git_directory / ORIGIN_HEAD).parent.mkdir(parents=True)
-            (git_directory / ORIGIN_HEAD).write_text(f"ref: {os.fsdecode(default.stdout)}")
+            (git_directory / ORIGIN_HEAD).write_bytes(os.fsencode(f"ref: {refs.default}\n"))
 
-    async def _copy_remotes(self, git: Git, directory: Path) -> None:
+    async def _copy_remotes(self, directory: Path) -> None:
         """Give a clone the addresses of this repository, by which its units name it."""
         pattern = r"^remote\..*\.url$"
         remotes = await self._git.try_run("config", "-z", "--get-regexp", pattern, cwd=self.root)
-        for line in os.fsdecode(remotes.stdout).split("\0"):
-            key, _, url = line.partition("\n")
-            if key:
-                await self._read(git, "config", "--local", key, url, cwd=directory)
+        with (directory / ".git" / "config").open("ab") as config:
+            for line in os.fsdecode(remotes.stdout).split("\0"):
+                key, _, url = line.partition("\n")
+                name = key.removeprefix("remote.").removesuffix(".url")
+                if name:
+                    section = f"[remote {_quoted(name)}]\n\turl = {_quoted(url)}\n"
+                    config.write(os.fsencode(section))
 
     async def _read(self, git: Git, *arguments: str, cwd: Path) -> bytes:
         """Return the output of git; in errors, the address is this repository."""
@@ -199,17 +207,43 @@ class LocalRepository:
         return result.stdout
 
 
+def _short_name(ref: str) -> str:
+    return ref.removeprefix(HEADS).removeprefix(REMOTES)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as Git's configuration files have it in quotes."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+async def _read_refs(root: Path, git: Git) -> _Refs:
+    """Read all refs at once."""
+    result = await git.try_run("for-each-ref", f"--format={REF_FORMAT}", cwd=root)
+    refs = _Refs({}, {})
+    current = default = ""
+    for line in os.fsdecode(result.stdout).splitlines():
+        value, name, upstream, mark, target = line.split("\0")
+        refs.hashes[name] = value
+        if upstream:
+            refs.upstreams[name] = upstream
+        current = name if mark == "*" else current
+        default = target if name == ORIGIN_HEAD else default
+    return structs.replace(refs, current=current, default=default)
+
+
 @asynccontextmanager
 async def open_repository(path: Path, options: FetchOptions) -> AsyncIterator[LocalRepository]:
     """Open the repository of a path. Raises SourceError if there is none."""
     async with open_git(local_url(path), options) as git:
         try:
-            result = await git.try_run("rev-parse", "--show-toplevel", cwd=path)
+            places = ("--show-toplevel", "--git-path", "objects")
+            result = await git.try_run("rev-parse", *places, cwd=path)
         except ProcessError as error:
             if error.code != "external.missing":
                 raise
             raise SourceError("source.git.none", "git is not installed") from None
-        top = os.fsdecode(result.stdout.removesuffix(b"\n"))
+        top, _, objects = os.fsdecode(result.stdout.removesuffix(b"\n")).partition("\n")
         if b"dubious ownership" in result.stderr:
             raise git_error(result, git.url)
         if result.exit_code or not top:
@@ -218,4 +252,5 @@ async def open_repository(path: Path, options: FetchOptions) -> AsyncIterator[Lo
                 "not in the working tree of a Git repository, so there is nothing to compare with",
                 location=Location(str(path)),
             )
-        yield LocalRepository(Path(top), git)
+        root = Path(top)
+        yield LocalRepository(root, (path / objects).resolve(), await _read_refs(root, git), git)

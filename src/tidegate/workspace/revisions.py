@@ -25,13 +25,17 @@ from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.request import LoadRequest, RenderFlags
 
 HEAD = "HEAD"
+MERGE_BASE = "..."
+"""The end of a base that means the merge base with a revision."""
 
 
 class RevisionNames(msgspec.Struct, frozen=True, kw_only=True):
     """The revisions that a user compares."""
 
     base: str = ""
-    """Empty for the merge base with the upstream branch, else with the default branch."""
+    """Empty for the merge base with the upstream branch, else with the default branch. `REV...` is
+    the merge base with a revision.
+    """
     head: str = ""
     """Empty for the working tree."""
 
@@ -68,11 +72,7 @@ async def open_revisions(
     with _revision_folder() as folder:
         async with open_repository(existing, options) as repository:
             writer = _RevisionWriter(request, path, repository, options, folder)
-            base = (
-                await repository.find_commit(names.base)
-                if names.base
-                else await repository.find_merge_base(names.head or HEAD)
-            )
+            base = await _find_base(repository, names)
             head = await repository.find_commit(names.head) if names.head else None
             revisions = Revisions(
                 await writer.write(base, "base"),
@@ -85,6 +85,14 @@ async def open_revisions(
                 location=Location(request.path_or_url),
             )
         yield revisions
+
+
+async def _find_base(repository: LocalRepository, names: RevisionNames) -> Commit:
+    """Return the commit to compare with; `REV...` is the merge base with a revision, as in git."""
+    revision = names.base.removesuffix(MERGE_BASE)
+    if names.base and revision == names.base:
+        return await repository.find_commit(revision)
+    return await repository.find_merge_base(names.head or HEAD, revision)
 
 
 def _local_path(request: LoadRequest) -> tuple[Path, Path]:

@@ -24,7 +24,8 @@ FORMATS = ("text", "json", "markdown", "sarif", "github")
     "--base",
     default="",
     metavar="REV",
-    help="Revision to compare with. Default: the merge base with the upstream or default branch.",
+    help="Revision to compare with; `REV...` is the merge base with it. Default: the merge base "
+    "with the upstream or default branch.",
 )
 @click.option(
     "--head", default="", metavar="REV", help="Changed revision. Default: the working tree."
@@ -50,7 +51,7 @@ def diff(**flags: Unpack[DiffFlags]) -> int:
     Examples:
       tidegate diff
       tidegate diff clusters/prod --base origin/main
-      tidegate diff --base origin/main -o markdown > comment.md
+      tidegate diff --base origin/main... -o markdown > comment.md
       tidegate diff --base v1.4 --head v1.5 --exit-code
     """
     path = flags["path"]

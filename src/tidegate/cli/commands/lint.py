@@ -47,7 +47,7 @@ def _parse_levels(
 
 
 @options.command()
-@options.PATH
+@click.argument("paths", nargs=-1, metavar="[PATH] [FILE]...", shell_complete=complete_path)
 @click.option(
     "--engine",
     default="native",
@@ -81,14 +81,6 @@ def _parse_levels(
 @click.option(
     "--base", default="", metavar="REV", help="Report only findings that this revision lacks."
 )
-@click.option(
-    "--file",
-    "files",
-    multiple=True,
-    metavar="FILE",
-    shell_complete=complete_path,
-    help="Report only findings about the units that this file belongs to. Repeatable.",
-)
 @options.FAIL_ON
 @click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline file.")
 @with_options(SELECTION, PLAIN_UNIT, HEALTH, ALLOW_INCOMPLETE)
@@ -103,17 +95,19 @@ def lint(**flags: Unpack[LintFlags]) -> int:
     """Check the deployment order of PATH for errors, without a cluster.
 
     PATH is an Argo CD or Flux repository, a Helm chart, a Kustomize overlay or a directory of
-    manifests. `tidegate rule CODE` explains a finding.
+    manifests. With files, only findings about them and the units that they belong to are reported.
+    `tidegate rule CODE` explains a finding.
 
     \b
     Examples:
       tidegate lint
       tidegate lint clusters/prod --severity warning
       tidegate lint . --baseline .tidegate-baseline.json -o sarif
-      tidegate lint . --base origin/main
+      tidegate lint . --base origin/main...
+      tidegate lint . apps/web/deployment.yaml apps/web/service.yaml
       tidegate lint . --empty-cluster --select ORD003,ORD006
     """
-    path = flags["path"]
+    path, files = _split_paths(flags["paths"])
     progress_line = show_progress(f"linting {path}", quiet=flags["output"] != "text")
     from tidegate.linting.run import LintOptions
     from tidegate.model.finding import Severity
@@ -135,7 +129,7 @@ def lint(**flags: Unpack[LintFlags]) -> int:
         empty_cluster=flags["empty_cluster"],
         baseline=flags["baseline"],
         update_baseline=flags["update_baseline"],
-        files=flags["files"],
+        files=files,
         command=f"tidegate lint {path}",
     )
     report = _lint_report(path, flags, lint_options)
@@ -159,8 +153,16 @@ class LintFlags(Flags, total=False):
     baseline: Path | None
     update_baseline: bool
     base: str
-    files: tuple[str, ...]
+    paths: tuple[str, ...]
     fail_on: str
+
+
+def _split_paths(paths: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return PATH and the files; with files alone, as pre-commit passes them, PATH is here."""
+    first, files = paths[:1], paths[1:]
+    if files and not Path(first[0]).is_dir():
+        return ".", paths
+    return (*first, ".")[0], files
 
 
 def _lint_report(path: str, flags: LintFlags, lint_options: LintOptions) -> LintReport:

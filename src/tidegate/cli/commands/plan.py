@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     help="Save the plan to a file for `sync --plan`. The file contains no secrets.",
 )
 @click.option("--exit-code", is_flag=True, help="Exit with 10 if there are changes.")
+@options.CHANGES_ONLY
 @options.OUTPUT
 def plan(**flags: Unpack[Flags]) -> int:
     """Show what a rollout of PATH would do, step by step.

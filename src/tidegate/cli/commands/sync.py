@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 @click.option("--force-hooks", is_flag=True, help="Run hooks even if nothing changed.")
 @click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and exit.")
+@options.CHANGES_ONLY
 @click.option(
     "--preflight",
     type=click.Choice(["auto", "local", "server"]),

@@ -156,6 +156,24 @@ def will_be_modified(item: PlanItem, compared: ComparedObject, *, confirmed: boo
     return compared.result in WRITE_RESULTS
 
 
+def has_work(
+    unit: PlannedUnit, compared_item: ComparedItem, entry: JournalEntry | None, *, completed: bool
+) -> bool:
+    """Return whether an item needs work: a write, or a gate that has not opened yet.
+
+    `completed`: whether the desired state of the unit was the last one rolled out, and has passed.
+    """
+    _, item, compared = compared_item
+    is_modified = will_be_modified(item, compared, confirmed=unit.policy.confirmed)
+    if item.action is not ItemAction.APPLY:
+        return is_modified
+    if item.hook is not None:
+        return unit.policy.runs_hooks or not completed
+    if compared.result is CompareResult.UNMANAGED:
+        return False
+    return is_modified or entry is None or entry.gate_digest != item.digest
+
+
 def status_digest(live: LiveObject, body: JsonObject) -> str:
     """Return a digest of the status, for kinds whose freshness check depends on it.
 

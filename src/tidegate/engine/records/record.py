@@ -183,18 +183,22 @@ class UnitRecord:
 
     def start_time(self, digest: str, now: Ms) -> Ms:
         """Return when the rollout of this desired state started: now, unless it is resumed."""
-        return self._head.begun if self._is_in_progress(digest) else now
+        return self._head.begun if self.is_in_progress(digest) else now
 
-    def _is_in_progress(self, digest: str) -> bool:
+    def is_in_progress(self, digest: str) -> bool:
+        """Return whether a rollout of this desired state started and has not passed.
+
+        Hook entries count only then.
+        """
         return self._head.text == digest != self._head.done
 
     def has_slot(self, digest: str) -> bool:
         """Return whether the unit got its slot for this desired state and has not ended."""
-        return self._is_in_progress(digest) and self._head.entered == digest
+        return self.is_in_progress(digest) and self._head.entered == digest
 
     def unfinished_hooks(self, digest: str) -> list[Ref]:
         """Return the hooks of an unfinished rollout of another desired state."""
-        if self._is_in_progress(digest) or self._head.done == self._head.text:
+        if self.is_in_progress(digest) or self._head.done == self._head.text:
             return []
         return [ref for ref, entry in self.entries.items() if entry.hook]
 
@@ -226,7 +230,7 @@ class UnitRecord:
         started earlier: another process may have completed the same state in the meantime.
         """
         started_at = self.start_time(digest, now)
-        if not self._is_in_progress(digest) and not (is_resumed and self._head.text == digest):
+        if not self.is_in_progress(digest) and not (is_resumed and self._head.text == digest):
             for ref in [ref for ref, entry in self.entries.items() if entry.hook]:
                 del self.entries[ref]
         for ref in refs:

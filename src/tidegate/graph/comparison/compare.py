@@ -67,5 +67,5 @@ def compare_orders(
         if has_cycle
         else compare_critical_paths(base, head, base_times, head_times),
         changed_units=changed,
-        affected_units=find_affected_units(head, changed),
+        affected_units=find_affected_units(base, head, changed),
     )

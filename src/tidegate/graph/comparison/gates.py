@@ -12,7 +12,7 @@ from itertools import pairwise
 import msgspec
 
 from tidegate.errors import Location
-from tidegate.graph.comparison.sides import NodePair, OrderSide, PairedNodes
+from tidegate.graph.comparison.sides import NodePair, OrderSide, PairedNodes, dependency_keys
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import FieldPath, JsonObject, versionless_key
 from tidegate.model.plans.graph import NO_STEP, GraphNode
@@ -97,18 +97,13 @@ def _unit_gates(side: OrderSide, other: OrderSide, unit_id: UnitId) -> Iterator[
 
 
 def _dependencies(unit: Unit, other_unit: Unit) -> Iterator[_Gate]:
-    others = {_dependency_key(dependency) for dependency in other_unit.dependencies}
-    for dependency in unit.dependencies:
-        if _dependency_key(dependency) not in others:
+    others = dependency_keys(other_unit)
+    for key, dependency in dependency_keys(unit).items():
+        if key not in others:
             subject = dependency.unit if dependency.unit is not None else dependency.ref
             yield _Gate(
                 type=GateType.DEPENDS_ON, unit=unit.id, subject=str(subject), dependency=dependency
             )
-
-
-def _dependency_key(dependency: Dependency) -> tuple[str, ...]:
-    ref = versionless_key(dependency.ref) if dependency.ref else ()
-    return (str(dependency.unit or ""), *ref, dependency.ready_when, dependency.state)
 
 
 def _hooks(nodes: PairedNodes) -> Iterator[_Gate]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.graph.comparison.sides import OrderSide
+from tidegate.graph.comparison.sides import OrderSide, dependency_keys
 from tidegate.graph.paths import DelayLookup, DurationLookup, find_critical_path
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import EdgeKind, GraphEdge
@@ -35,34 +35,47 @@ def find_changed_units(base: OrderSide, head: OrderSide) -> tuple[UnitId, ...]:
             and after is not None
             and before.policy == after.policy
             and before.is_suspended == after.is_suspended
+            and dependency_keys(before) == dependency_keys(after)
         )
         if not is_same:
             changed.append(planned.id)
     return tuple(changed)
 
 
-def find_affected_units(head: OrderSide, changed: Iterable[UnitId]) -> tuple[AffectedUnits, ...]:
-    """Return the units that wait for changed ones or need them, transitively, by cluster."""
+def find_affected_units(
+    base: OrderSide, head: OrderSide, changed: Iterable[UnitId]
+) -> tuple[AffectedUnits, ...]:
+    """Return the units that wait for changed or removed ones, or need them, transitively.
+
+    A unit counts if it does so on either side: one that does not wait any more starts earlier.
+    """
     changed = tuple(changed)
-    needed_by = _dependent_units(head)
-    reached: set[UnitId] = set(changed)
-    pending = list(changed)
-    while pending:
-        unit = pending.pop()
-        waiting = head.units_after([head.last_steps[unit]]) if unit in head.last_steps else ()
-        created = _descendants(head, unit)
-        for other in (*waiting, *needed_by.get(unit, ())):
-            if other not in created and other not in reached:
-                reached.add(other)
-                pending.append(other)
+    removed = (unit for unit in base.units if unit not in head.units)
+    reached = _reached_units(head, changed) | _reached_units(base, (*changed, *removed))
     clusters: dict[str, list[UnitId]] = {}
     for unit in sorted(reached - set(changed)):
-        if unit in head.units:
+        if unit in head.units and unit in base.units:
             clusters.setdefault(head.units[unit].destination.cluster, []).append(unit)
     return tuple(
         AffectedUnits(cluster=cluster, units=tuple(units))
         for cluster, units in sorted(clusters.items())
     )
+
+
+def _reached_units(side: OrderSide, units: Iterable[UnitId]) -> set[UnitId]:
+    """Return the units that wait for these on one side, or need them, transitively."""
+    pending = list(units)
+    reached: set[UnitId] = set(pending)
+    needed_by = _dependent_units(side)
+    while pending:
+        unit = pending.pop()
+        waiting = side.units_after([side.last_steps[unit]]) if unit in side.last_steps else ()
+        created = _descendants(side, unit)
+        for other in (*waiting, *needed_by.get(unit, ())):
+            if other not in created and other not in reached:
+                reached.add(other)
+                pending.append(other)
+    return reached
 
 
 def _dependent_units(side: OrderSide) -> dict[UnitId, set[UnitId]]:

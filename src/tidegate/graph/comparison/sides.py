@@ -13,7 +13,7 @@ from tidegate.model.k8s.objects import FieldPath, JsonObject, Ref, versionless_k
 from tidegate.model.plans.graph import NO_STEP, Graph, GraphNode, NodeKind
 from tidegate.model.plans.plan import Plan
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.model.units.unit import Unit, UnitId
+from tidegate.model.units.unit import Dependency, Unit, UnitId
 from tidegate.model.views.order_diff import GateType
 
 HASH_SUFFIX = lazy_regex(r"-[bcdfghkmt2456789]{10}$")
@@ -102,6 +102,16 @@ class PairedNodes(NamedTuple):
     """Objects of units of both sides that only the base has."""
     only_head: tuple[GraphNode, ...]
     """Objects of units of both sides that only the head has."""
+
+
+def dependency_keys(unit: Unit) -> dict[tuple[str, ...], Dependency]:
+    """Return the declared dependencies of a unit by what they wait for."""
+    return {_dependency_key(dependency): dependency for dependency in unit.dependencies}
+
+
+def _dependency_key(dependency: Dependency) -> tuple[str, ...]:
+    ref = versionless_key(dependency.ref) if dependency.ref else ()
+    return (str(dependency.unit or ""), *ref, dependency.ready_when, dependency.state)
 
 
 def node_key(node: GraphNode) -> NodeKey:

@@ -43,6 +43,10 @@ NO_BREAK = "&#8203;"
 """A space without width: it keeps a text from being a mention, a reference or a link."""
 _SPECIAL = lazy_regex(r"[\\`*_{}\[\]()#+!|~$^=-]")
 _QUOTED = lazy_regex(r"`([^`]+)`")
+_NUMBERED = lazy_regex(r"^(\d+)([.)])")
+"""The start of a numbered list."""
+_LINKED = lazy_regex(r"(?i)@|\\#|\bGH\\-|\bwww(?=\.)|:(?=//|:)")
+"""Escaped text that GitHub turns into a mention, a reference or a link."""
 
 
 def markdown_lines(report: DiffReport) -> Iterator[str]:
@@ -64,6 +68,7 @@ def markdown_lines(report: DiffReport) -> Iterator[str]:
 def markdown_text(text: str) -> str:
     """Return a text that Markdown displays as it is; names in backticks are code."""
     shown = "".join(character if character.isprintable() else " " for character in text)
+    shown = " ".join(shown.split())
     return "".join(
         f"<code>{_escape(part)}</code>" if number % 2 else _escape(part)
         for number, part in enumerate(_QUOTED.split(shown))
@@ -73,15 +78,15 @@ def markdown_text(text: str) -> str:
 def _escape(text: str) -> str:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _SPECIAL.sub(r"\\\g<0>", text)
-    text = text.replace("@", f"@{NO_BREAK}").replace("\\#", f"\\#{NO_BREAK}")
-    return text.replace("://", f":{NO_BREAK}//").replace("::", f":{NO_BREAK}:")
+    text = _NUMBERED.sub(r"\1\\\2", text)
+    return _LINKED.sub(rf"\g<0>{NO_BREAK}", text)
 
 
 def _blocks(report: DiffReport) -> Iterator[str]:
     """Yield the parts of the comment, each complete in itself."""
-    changed = {unit for order in report.orders for unit in order.changed_units}
+    changed = sum(len(order.changed_units) for order in report.orders)
     total = sum(order.unit_count for order in report.orders)
-    yield f"\n{len(changed)} of {total} units changed since {markdown_text(str(report.base))}."
+    yield f"\n{changed} of {total} units changed since {markdown_text(str(report.base))}."
     if report.new_errors:
         yield "\n**will not work any more**\n"
         yield from (_error_block(finding) for finding in report.new_errors)
