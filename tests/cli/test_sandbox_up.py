@@ -98,6 +98,22 @@ async def console(tmp_path: Path) -> AsyncIterator[Console]:
         yield Console(tmp_path)
 
 
+@pytest.mark.parametrize("opening", ['{"a":', "["])
+async def test_deeply_nested_json_is_a_bad_request_and_the_server_goes_on(
+    console: Console, opening: str
+) -> None:
+    closing = {"[": "]"}.get(opening, "1}")
+    nested = opening * 100_000 + closing * (100_000 if opening == "[" else 1)
+    body = f'{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"name":"a"}},"data":{nested}}}'
+    words = ("create", "--raw", "/api/v1/namespaces/default/configmaps", "-f", "-")
+
+    answer = await console.kubectl(*words, text=body, code=1)
+    applied = await console.apply(SETTINGS)
+
+    assert "BadRequest" in answer
+    assert "serverside-applied" in applied
+
+
 async def test_custom_kinds_have_the_names_and_columns_that_they_ask_for(console: Console) -> None:
     await console.apply(GATE)
     await console.kubectl("wait", "--for=condition=Established", "crd/gates.example.org")
