@@ -404,7 +404,7 @@ def _exclusion_reason(unit: Unit) -> str:
 
 def _semantics_name(plan: Plan) -> str:
     """Return the name of the semantics that the plan uses, or `NATIVE` for several."""
-    names = {unit.policy.semantics.name for unit in plan.units}
+    names = {unit.policy.semantics.engine for unit in plan.units}
     return names.pop() if len(names) == 1 else NATIVE
 
 

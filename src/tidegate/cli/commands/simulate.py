@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="ENGINE[,ENGINE]",
     shell_complete=complete_engine,
-    help="Semantics: native, tidegate, argocd or flux; several separated by commas. native: "
-    "Argo CD for Applications, Flux for Kustomizations and HelmReleases.",
+    help="Semantics: native, tidegate, argocd, argocd=3.5, argocd=3.6 or flux; several separated "
+    "by commas. native: Argo CD for Applications, Flux for Kustomizations and HelmReleases.",
 )
 @with_options(SELECTION, PLAIN_UNIT, SIMULATION, EMPTY_CLUSTER, HEALTH, APPROVE, ALLOW_INCOMPLETE)
 @click.option(

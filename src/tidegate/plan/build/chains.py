@@ -58,7 +58,7 @@ def mark_last(steps: Iterable[Step]) -> list[Step]:
     unit_steps = list(steps)
     chain = [step for step in unit_steps if not step.only_on_failure]
     last = chain[-1] if chain else None
-    has_several_waves = len({step.wave_key for step in unit_steps}) > 1
+    has_several_waves = len({step.wave_key for step in unit_steps if not step.only_creates}) > 1
     if (
         last is not None
         and has_several_waves
