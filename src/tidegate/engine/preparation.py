@@ -7,7 +7,7 @@ that expands is prepared in the same way when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import msgspec
@@ -32,7 +32,16 @@ from tidegate.engine.ownership import (
 from tidegate.engine.records.heartbeat import RETRY_PERIOD
 from tidegate.errors import ClusterError
 from tidegate.model.k8s.objects import ClusterRef, object_body
-from tidegate.model.plans.plan import Edge, Plan, PlanFragment, Step, step_items
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.plans.plan import (
+    Edge,
+    ItemAction,
+    Plan,
+    PlanFragment,
+    PlannedUnit,
+    Step,
+    step_items,
+)
 from tidegate.model.times import Ms
 from tidegate.model.units.release_history import ReleaseAction
 from tidegate.model.units.unit import UnitId
@@ -267,7 +276,11 @@ def complete_plan(
         for unit in plan.units
         if _has_pending_action(context, unit.id, ReleaseAction.UNCHANGED)
     }
-    idle = {unit.id for unit in plan.units if unit.id not in due_units} | unchanged_releases
+    idle = {
+        *(unit.id for unit in plan.units if unit.id not in due_units),
+        *unchanged_releases,
+        *_find_taken_over(context, plan, compared_items),
+    }
     plan = context.evaluator.remove_hooks(plan, idle) if idle else plan
     tested_releases = {
         unit.id for unit in plan.units if _has_pending_action(context, unit.id, ReleaseAction.TEST)
@@ -287,6 +300,55 @@ def complete_plan(
     if plan is not requested:
         context.register(plan.units, plan.steps, digest=plan.digest)
     return plan, _compare_plan(context, plan)
+
+
+def _find_taken_over(
+    context: RolloutContext, plan: Plan, compared_items: list[ComparedItem]
+) -> Iterator[UnitId]:
+    """Yield the units that another controller has deployed as desired; their hooks have run.
+
+    At most the ownership of their fields changes, and our journal does not have this version of
+    some object. A hook that is there must have succeeded.
+    """
+    by_unit: dict[UnitId, list[ComparedItem]] = {}
+    for compared_item in compared_items:
+        by_unit.setdefault(compared_item[0].unit, []).append(compared_item)
+    for unit in plan.units:
+        hooks = [item for item in by_unit.get(unit.id, ()) if item[1].hook is not None]
+        objects = [
+            item
+            for item in by_unit.get(unit.id, ())
+            if item[1].hook is None and item[1].action is ItemAction.APPLY
+        ]
+        if not hooks or not objects or unit.policy.release is not None:
+            continue
+        entries = context.leases[unit.id].record.entries
+        is_ours = all(
+            item.ref in entries and entries[item.ref].digest == item.digest
+            for _, item, _ in objects
+        )
+        if (
+            not is_ours
+            and not unit.policy.runs_hooks
+            and all(_is_as_desired(compared) for *_, compared in objects)
+            and all(_has_succeeded(context, unit, item) for item in hooks)
+        ):
+            yield unit.id
+
+
+def _is_as_desired(compared: messages.ComparedObject) -> bool:
+    """Return whether a write would change no field, but at most its owner."""
+    is_moved = compared.result is CompareResult.DIFFERENT and not compared.replaces
+    return compared.result is CompareResult.IN_SYNC or (is_moved and not compared.fields)
+
+
+def _has_succeeded(context: RolloutContext, unit: PlannedUnit, compared_item: ComparedItem) -> bool:
+    """Return whether a hook has succeeded, or is not there any more."""
+    live = context.live_cache.objects.get(compared_item[2].object_ref)
+    if live is None or compared_item[0].only_on_failure:
+        return True
+    verdict = context.evaluator.evaluate_health(unit, object_body(live), context.world.now())
+    return not verdict.is_checked or verdict.health is Health.HEALTHY
 
 
 def _with_remediations(context: RolloutContext, plan: Plan) -> Plan:

@@ -129,7 +129,7 @@ async def plan_units(
 async def compare_plan(plan_result: PlanResult, session: Session) -> LivePreview:
     """Compare a plan with the live objects, without preflight checks."""
     world = session.world
-    plan = await with_prune_steps(plan_result.plan, world)
+    plan = await with_prune_steps(plan_result.plan, session)
     by_id = {unit.id: unit for unit in plan.units}
     owners = {
         ClusterRef(step.cluster, item.ref): (item, by_id[step.unit])

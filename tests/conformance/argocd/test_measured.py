@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.repositories import (
+    OF_CHILDREN,
     Repository,
     application,
+    argo_settings,
     deployment,
     job,
     namespace,
     setting,
 )
 from tests.support.simulated_syncs import simulate_sync
+from tidegate.model.k8s.json_fields import get_list
 from tidegate.model.k8s.objects import Json, JsonObject
 
 RETRIED: Json = {
@@ -51,15 +54,15 @@ def old_job(image: str) -> JsonObject:
     return {**body, "metadata": metadata, "spec": {"backoffLimit": 0, "template": template}}
 
 
-def slow_deployment() -> JsonObject:
+def slow_deployment(name: str = "slow", *, image: str = "main") -> JsonObject:
     """A Deployment whose pods count as ready when their probe succeeds."""
     containers: Json = [
-        {"name": "main", "image": "main", "readinessProbe": {"httpGet": {"port": 80}}}
+        {"name": "main", "image": image, "readinessProbe": {"httpGet": {"port": 80}}}
     ]
-    labels: Json = {"app": "slow"}
+    labels: Json = {"app": name}
     template: Json = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
     spec: Json = {"selector": {"matchLabels": labels}, "template": template}
-    return {**deployment("slow"), "spec": spec}
+    return {**deployment(name), "spec": spec}
 
 
 def given(*objects: JsonObject) -> JsonObject:
@@ -107,7 +110,7 @@ def test_syncfail_hooks_run_after_each_attempt_and_the_backoff_begins_at_their_e
     assert sync.written() == ["pre", "sos"] * 3
     ends = [done.seconds for done in sync.events("hook.finished") if done.name == "sos"]
     attempts = [done.seconds for done in sync.events("step.checking")][2::2]
-    pauses = [begin - end for begin, end in zip(attempts, ends, strict=False)]
+    pauses = [start - end for start, end in zip(attempts, ends, strict=False)]
     assert pauses == [pytest.approx(6, abs=0.1), pytest.approx(12, abs=0.1)]
 
 
@@ -148,8 +151,8 @@ def test_gates_open_when_an_object_changes_and_with_argo_cd_3_6_five_seconds_lat
 
     sync = simulate_sync(repository.root, given() | {"behaviours": behaviours}, engine=engine)
 
-    (late,) = sync.times_of("late")
-    assert late == pytest.approx(10 + delay, abs=1)
+    (opened,) = sync.times_of("late")
+    assert opened == pytest.approx(10 + delay, abs=1)
 
 
 def test_no_pause_follows_the_namespace_that_create_namespace_creates(
@@ -209,3 +212,96 @@ def test_no_pause_follows_the_deletion_of_an_earlier_hook_in_the_last_wave(
     sync = simulate_sync(repository.root, given({**earlier, "metadata": metadata}))
 
     assert sync.times_of("post") == [pytest.approx(2, abs=0.2)], "the pause after the wave before"
+
+
+def tracked(name: str, app: str, *, wave: int = 0) -> JsonObject:
+    """A ConfigMap that Argo CD brought for an Application."""
+    body = setting(name, "shop", wave=wave)
+    notes: JsonObject = {"argocd.argoproj.io/tracking-id": f"{app}:/ConfigMap:shop/{name}"}
+    if wave:
+        notes["argocd.argoproj.io/sync-wave"] = str(wave)
+    return {**body, "metadata": {"name": name, "namespace": "shop", "annotations": notes}}
+
+
+def test_objects_of_argo_cd_are_pruned_by_their_tracking_ids(
+    repository: Repository,
+) -> None:
+    one_application(repository, setting("a"))
+    earlier = given(tracked("gone", "web"), tracked("other", "mail"), setting("mine", "shop"))
+
+    sync = simulate_sync(repository.root, earlier)
+
+    pruned = [done.name for done in sync.events("object.pruned")]
+    assert (sync.outcome, pruned) == ("passed", ["gone"])
+
+
+def test_what_is_left_to_prune_swaps_waves_again_after_each_deletion(
+    repository: Repository,
+) -> None:
+    one_application(repository, *(setting(name, wave=2 * at) for at, name in enumerate("abc")))
+
+    sync = simulate_sync(repository.root, given(tracked("x", "web"), tracked("z", "web", wave=4)))
+
+    ends = {done.name: done.seconds for done in sync.events("object.written", "object.pruned")}
+    assert sorted(ends, key=lambda name: ends[name]) == ["a", "z", "x", "b", "c"]
+    assert [ends[name] - ends["a"] for name in "xbc"] == [
+        pytest.approx(pause, abs=0.1) for pause in (2, 4, 6)
+    ]
+
+
+def test_a_later_commit_reaches_children_wave_by_wave(repository: Repository) -> None:
+    repository.put("apps/root.yaml", application("root", "children", into="argocd"))
+    repository.put("apps/settings.yaml", argo_settings(OF_CHILDREN))
+    newer = Repository(repository.root.parent / "newer")
+    for at, name in enumerate("abc"):
+        child = application(name, name, wave=at)
+        repository.put(f"children/{name}.yaml", child)
+        repository.put(f"{name}/all.yaml", slow_deployment(name))
+        changed = application(name, f"{name}2", wave=at)
+        newer.put(f"children/{name}.yaml", changed)
+        newer.put(f"{name}2/all.yaml", slow_deployment(name, image="main:2"))
+    commits: Json = [{"at": "5m", "files": str(newer.root)}]
+    behaviours: Json = [{"effect": "slow", "by": "10s", "when": {"kind": "Deployment"}}]
+
+    sync = simulate_sync(
+        repository.root, given() | {"commits": commits, "behaviours": behaviours}, engine="native"
+    )
+
+    first, second, third = (sync.times_of(name)[-1] for name in "abc")
+    assert [len(sync.times_of(name)) for name in "abc"] == [2, 2, 2]
+    assert second - first > 9
+    assert third - second > 9
+
+
+def test_the_writes_of_a_later_sync_are_reported(repository: Repository) -> None:
+    one_application(repository, setting("a"), setting("b", wave=1))
+    newer = Repository(repository.root.parent / "newer")
+    newer.put("web/all.yaml", setting("a", to="2"), setting("b", wave=1), setting("c", wave=2))
+    commits: Json = [{"at": "5m", "files": str(newer.root)}]
+
+    sync = simulate_sync(repository.root, given() | {"commits": commits})
+
+    assert sync.written() == ["a", "b", "a", "c"]
+
+
+def test_the_state_of_an_application_is_reported_as_argo_cd_shows_it(
+    repository: Repository,
+) -> None:
+    one_application(repository, job("pre", hook="PreSync"), setting("a"))
+
+    failed = simulate_sync(repository.root, given() | {"behaviours": FAILING_HOOK})
+    passed = simulate_sync(repository.root, given())
+
+    unit = "Application/argocd/web"
+    assert get_list(failed.result, "units") == [
+        {
+            "unit": unit,
+            "sync": "OutOfSync",
+            "health": "Missing",
+            "operation": "Failed",
+            "retries": 2,
+        }
+    ]
+    assert get_list(passed.result, "units") == [
+        {"unit": unit, "sync": "Synced", "health": "Healthy", "operation": "Succeeded"}
+    ]

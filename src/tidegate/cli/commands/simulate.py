@@ -146,6 +146,8 @@ def _engine_run(result: SimulationResult, *, with_durations: bool) -> EngineRun:
         result.releases,
         result.verdict,
         result.left_out,
+        result.unit_states,
+        result.later_events,
     )
 
 
@@ -174,6 +176,6 @@ def _run_documents(runs: list[EngineRun]) -> Iterator[object]:
     for run in runs:
         estimate = {"durationEstimate": run.durations} if run.durations else {}
         labels = {"engine": run.name} | estimate
-        for event in run.events:
+        for event in (*run.events, *run.later_events):
             yield {**labels, **msgspec.to_builtins(event_document(event))}
         yield engine_result_document(run)
