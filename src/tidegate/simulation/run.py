@@ -16,6 +16,7 @@ from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import TidegateError
 from tidegate.health.judge import ARGO
+from tidegate.inspection.unit_states import read_unit_states
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.kinds import JOB
 from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
@@ -36,6 +37,7 @@ from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit, UnitId
+from tidegate.model.views.unit_states import UnitState
 from tidegate.planning.plan import PlanResult
 from tidegate.planning.preparation import prepare_plan
 from tidegate.planning.refusals import preflight_findings
@@ -150,6 +152,8 @@ class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     result: RolloutOutcome
     events: tuple[Event, ...]
+    later_events: tuple[Event, ...] = ()
+    """Events of the syncs after the rollout: of commits, of drift, and repeated ones."""
     notes: tuple[TidegateError, ...] = ()
     findings: tuple[Finding, ...] = ()
     missing_dependencies: tuple[MissingDependency, ...] = ()
@@ -172,6 +176,8 @@ class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
     """Findings about incomplete inputs."""
     releases: tuple[ReleaseHistory, ...] = ()
     """Histories of the Helm releases."""
+    unit_states: tuple[UnitState, ...] = ()
+    """State of each unit at the end, as its engine shows it."""
     left_out: tuple[LeftOut, ...] = ()
     """Units that were not rolled out, by reason."""
     estimate: DurationEstimate = DurationEstimate.LIKELY
@@ -210,12 +216,15 @@ class _EventCollector(msgspec.Struct):
     progress: RolloutProgress
     on_event: Callable[[Event], None] | None = None
     events: list[Event] = msgspec.field(default_factory=list)
+    plan: Plan | None = None
+    """The newest plan of the rollout."""
 
     def start(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - no interrupts
         self.progress.start = self.progress.now = clock()
-        self.progress.add_plan(plan)
+        self.replace_plan(plan)
 
     def replace_plan(self, plan: Plan) -> None:
+        self.plan = plan
         self.progress.add_plan(plan)
 
     def emit(self, event: Event) -> None:
@@ -299,20 +308,18 @@ async def _simulate(
         excluded=left_out_units,
         history=releases,
     )
-    sync_numbers = count(1)
+    sync_numbers, later_events = count(1), list[Event]()
 
-    async def sync(partial_plan: Plan) -> RolloutOutcome:
-        now = session.world.now()
+    async def sync(partial_plan: Plan) -> Sequence[Event]:
+        now, events = session.world.now(), list[Event]()
         sync_options = RolloutOptions(
             holder=f"{HOLDER_IDENTITY}-{next(sync_numbers)}",
             timeout=Ms(max(0, start + until - now)),
             history=scenario_changes.releases,
         )
-        return (
-            await roll_out(
-                partial_plan, session, sync_options, _EventCollector(RolloutProgress(now))
-            )
-        ).outcome
+        observer = _EventCollector(RolloutProgress(now), later_events.append, events)
+        await roll_out(partial_plan, session, sync_options, observer)
+        return events
 
     double_sync = DoubleSync(sync, lambda: scenario_changes.plan_result.plan, session.world.now)
     collector = _EventCollector(RolloutProgress(start), double_sync.on_event)
@@ -347,6 +354,10 @@ async def _simulate(
     result = await _build_result(session, workspace, plan_result, rollout_result, collector)
     return replace(
         result,
+        unit_states=await read_unit_states(
+            plan_result, session, (*collector.events, *later_events)
+        ),
+        later_events=tuple(later_events),
         findings=(*result.findings, *check_findings, *edit_findings),
         drifts=drifts,
         revision_syncs=revision_syncs,
@@ -368,7 +379,7 @@ async def _build_result(
     written = {event.ref for event in collector.events if event.type is EventType.OBJECT_WRITTEN}
     return SimulationResult(
         name=_semantics_name(plan),
-        plan=plan,
+        plan=collector.plan or plan,
         result=rollout_result.outcome,
         events=tuple(collector.events),
         notes=plan_result.notes,
@@ -413,7 +424,7 @@ def _exclusion_reason(unit: Unit) -> str:
 
 def _semantics_name(plan: Plan) -> str:
     """Return the name of the semantics that the plan uses, or `NATIVE` for several."""
-    names = {unit.policy.semantics.name for unit in plan.units}
+    names = {unit.policy.semantics.engine for unit in plan.units}
     return names.pop() if len(names) == 1 else NATIVE
 
 

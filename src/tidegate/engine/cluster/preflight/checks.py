@@ -87,7 +87,7 @@ class PreflightChecker(msgspec.Struct):
         failures = [
             _immutable_failure(compared_item)
             for compared_item in written
-            if _is_immutable(compared_item)
+            if _is_immutable(compared_item) and self._dry_runs_on_server(compared_item)
         ]
         failures += filter(None, map(_identity_failure, written))
         return failures + (yield from self._check(written, rewritten, is_last_check=is_last_check))
@@ -148,6 +148,10 @@ class PreflightChecker(msgspec.Struct):
         _, item, compared = compared_item
         is_checked = (compared.object_ref, item.digest) in self._checked
         return item.options.validate and not is_checked and not _is_immutable(compared_item)
+
+    def _dry_runs_on_server(self, compared_item: ComparedItem) -> bool:
+        """Return whether the server may reject an object before the first write."""
+        return self.units[compared_item[0].unit].policy.semantics.dry_runs_on_server
 
     def _check_candidates(
         self, candidates: list[DryRunCandidate], *, is_last_check: bool
@@ -240,6 +244,10 @@ class PreflightChecker(msgspec.Struct):
         admission = self.admission
         crd = admission.find_crd(compared.object_ref)
         violations = self.evaluator.find_schema_violations(item, crd.body if crd else b"")
+        if not self._dry_runs_on_server(compared_item):
+            # `kubectl apply --dry-run=client` only decodes: validateObjects of
+            # gitops-engine/pkg/sync/sync_context.go in Argo CD 3.5.
+            return _client_dry_run(compared_item, violations or NO_VIOLATIONS)
         current_rules, future_rules = (
             admission.matching_rules(admission_rules, item, compared) for admission_rules in rules
         )
@@ -324,6 +332,20 @@ class PreflightChecker(msgspec.Struct):
             rules, item, compared, namespace=DEFAULT_NAMESPACE
         )
         return not candidate.may_be_mutated and not other_rules
+
+
+def _client_dry_run(compared_item: ComparedItem, violations: SchemaViolations) -> DryRunCandidate:
+    """Return a candidate that is decoded and not sent to the server."""
+    return DryRunCandidate(
+        compared_item,
+        violations=SchemaViolations(unreadable=violations.unreadable),
+        needs_dry_run=False,
+        can_dry_run=False,
+        trial_namespace=None,
+        may_be_mutated=False,
+        is_admission_checked=False,
+        awaited_refs=(),
+    )
 
 
 def failure_events(
