@@ -94,9 +94,16 @@ class Job:
             check=False,
         )
 
+    def compare(
+        self, base: str, *, path: str = ".", sarif: str = "false"
+    ) -> subprocess.CompletedProcess[str]:
+        return self.run(
+            "Compare the order", BASE=base, FAIL_ON="error", REPOSITORY_PATH=path, SARIF=sarif
+        )
+
     def run_all(self, *, base: str = "HEAD", path: str = ".") -> int:
         """Run the steps after the installation; return the exit code of the last."""
-        compared = self.run("Compare the order", BASE=base, FAIL_ON="error", REPOSITORY_PATH=path)
+        compared = self.compare(base, path=path)
         assert compared.returncode == 0, compared.stderr
         published = self.run("Comment", GITHUB_TOKEN="secret", REPOSITORY_PATH=path)
         assert published.returncode == 0, published.stderr
@@ -212,10 +219,26 @@ def test_what_others_merged_meanwhile_is_not_reported(
 
 
 def test_a_base_that_is_not_fetched_fails_with_the_reason(job: Job) -> None:
-    ran = job.run("Compare the order", BASE="f" * 40, FAIL_ON="error", REPOSITORY_PATH=".")
+    ran = job.compare("f" * 40)
 
     assert ran.returncode == 3
     assert "source.git.revision" in ran.stderr
+
+
+def test_new_findings_are_written_for_code_scanning_if_asked(
+    job: Job, repository: ChangedRepository, tmp_path: Path
+) -> None:
+    repository.write(
+        "clusters/base.yaml",
+        kustomization("base", "./base", more='"dependsOn": [{"name": "shop"}]'),
+    )
+    alerts = tmp_path / "tidegate.sarif"
+
+    assert job.compare("HEAD").returncode == 0
+    assert not alerts.exists()
+    assert job.compare("HEAD", sarif="true").returncode == 0
+    (run,) = json.loads(alerts.read_text())["runs"]
+    assert "ORD002" in {result["ruleId"] for result in run["results"]}
 
 
 def test_no_step_puts_an_expression_into_a_script() -> None:

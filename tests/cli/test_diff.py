@@ -231,6 +231,22 @@ def test_the_base_is_the_merge_base_with_the_default_branch(
     assert document.base.name == "main"
 
 
+def test_a_base_with_three_dots_is_the_merge_base(repository: ChangedRepository) -> None:
+    run_git(repository.root, "checkout", "-q", "-b", "release")
+    repository.remove("apps/web.yaml")
+    repository.commit()
+    run_git(repository.root, "checkout", "-q", "main")
+    repository.replace("apps/data.yaml", 'sync-wave: "0"', 'sync-wave: "3"')
+    repository.commit()
+
+    direct = repository.diff("--base", "release").order
+    since_merge_base = repository.diff("--base", "release...", "--head", "HEAD").order
+
+    assert [entry.change for entry in direct.unit_changes] == ["added"]
+    assert since_merge_base.unit_changes == []
+    assert len(since_merge_base.moved) == 1
+
+
 def test_a_branch_that_was_pushed_is_compared_with_the_default_branch(
     repository: ChangedRepository, tmp_path: Path
 ) -> None:
@@ -323,7 +339,10 @@ def test_a_filter_of_the_repository_does_not_run(
     assert not trace.exists()
 
 
-@pytest.mark.parametrize("revision", ["-x", "--upload-pack=touch x", "nowhere", "a b", "main:web"])
+@pytest.mark.parametrize(
+    "revision",
+    ["-x", "-x...", "--upload-pack=touch x", "nowhere", "nowhere...", "a b", "main:web", "a...b"],
+)
 def test_a_revision_that_is_none_is_one_error(repository: ChangedRepository, revision: str) -> None:
     ran = tidegate("diff", repository.root, f"--base={revision}")
 
@@ -377,6 +396,23 @@ def test_a_shallow_clone_names_the_depth_to_fetch(
     assert merge_base.stderr.startswith("error[source.git.base]")
     assert "fetch-depth: 0" in by_default.stderr
     wording(merge_base.stderr)
+
+
+def test_a_checkout_of_one_commit_names_the_depth_to_fetch(
+    repository: ChangedRepository, tmp_path: Path
+) -> None:
+    """As actions/checkout leaves it: a detached head, and no branch."""
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    run_git(clone, "init", "-q")
+    run_git(clone, "fetch", "-q", "--depth=1", repository.root.as_uri(), "HEAD")
+    run_git(clone, "checkout", "-q", "--detach", "FETCH_HEAD")
+
+    ran = tidegate("diff", clone)
+
+    assert ran.returncode == 3
+    assert ran.stderr.startswith("error[source.git.base]")
+    assert "fetch-depth: 0" in ran.stderr
 
 
 @pytest.mark.parametrize("address", ["-", "https://github.com/x/y.git"])
