@@ -1,6 +1,6 @@
 """One pass of a command: its requests, discoveries, renders and plans, and its CPU time.
 
-`sync` of plain directories on a simulated cluster behind HTTP, and `lint` of Applications that each
+`sync` of plain directories on a simulated cluster over HTTP, and `lint` of Applications that each
 deploy ten objects and a namespace. CPU time of the whole command, as a multiple of
 `tidegate --help` in the same run.
 """
