@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.counted_calls import counter, read_counts
+from tests.support.file_trees import commit, run_git
 from tests.support.served_cluster import served_cluster
 from tests.support.warm_start import WarmRun
 from tidegate.cli.main import COMMANDS
@@ -194,6 +195,15 @@ def test_a_command_without_a_cluster_does_everything_once(
     assert counts == {**once(plans), "requests": 0}
 
 
+def test_a_comparison_of_revisions_does_everything_once_for_each(repository: Path) -> None:
+    run_git(repository, "init", "--quiet", "--initial-branch=main")
+    commit(repository)
+
+    counts = count(repository, "diff", "--offline")
+
+    assert counts == {name: 2 * number for name, number in {**once(), "requests": 0}.items()}
+
+
 async def test_a_command_on_a_cluster_does_everything_once(repository: Path) -> None:
     counts = await count_on_cluster(repository, ON_A_CLUSTER)
 
@@ -214,7 +224,7 @@ async def test_a_command_of_flux_does_everything_once(flux_repository: Path) -> 
 
 def test_every_command_is_counted() -> None:
     counted = {*WITHOUT_A_CLUSTER, *ON_A_CLUSTER, *OF_ARGOCD, *OF_FLUX}
-    names = {command.split()[0] for command in counted} | WITHOUT_A_REPOSITORY
+    names = {command.split()[0] for command in counted} | {"diff"} | WITHOUT_A_REPOSITORY
 
     assert names == {name for section in COMMANDS.values() for name in section}
 
