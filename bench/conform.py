@@ -1,7 +1,7 @@
-"""Lint beside kubeconform on the same documents: what a look at each object by itself costs.
+"""`lint`, compared with kubeconform on the same documents, which checks each object by itself.
 
-kubeconform is built from its Go module, and reads schemas that a real API server gives out. It
-checks types and knows no order; it is here for scale.
+kubeconform is built from its Go module, and reads schemas of a real API server. It checks types and
+knows no order; it is here for scale.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def find_program() -> Path:
 
 
 def write_schemas(folder: Path) -> str:
-    """A file for each kind of a real server. Where they are, as kubeconform wants to be told."""
+    """A schema file for each kind of a real server, and their location for kubeconform."""
     with ControlPlane.start() as plane:
         documents = asyncio.run(read_openapi(plane.kubeconfig("tidegate")))
     for document in documents:

@@ -1,7 +1,7 @@
-"""Many objects applied at once to a simulated cluster that lives, until it is at rest.
+"""Many objects applied at once to a simulated cluster with controllers, until they settle.
 
-Ten objects make an app: a Deployment with a Service, a Job, and what they read. Their controllers
-and the kubelet make as many again. The figures are CPU time of one core.
+Ten objects are an app: a Deployment with a Service, a Job, and the objects that they read. Their
+controllers and the kubelet create as many again. The figures are CPU time of one core.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`diff` of a repository of 1,000 units of which one changed, beside `lint` of one revision, and
-beside one discovery (`units`), which renders all units.
+"""`diff` of a repository of 1,000 units of which one changed, compared with one `lint`,
+and with one discovery (`units`), which renders all units.
 
 Every tenth unit is an overlay, whose objects come from the cache of renders in a warm run. The
-other revision costs as much as another lint. What is more than twice `lint` is the comparison.
+other revision costs as much as another lint. The rest above twice `lint` is the comparison.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.cpu_time import spent_by_programs
 
 UNITS = 1_000
 OVERLAYS = 10
-"""One unit of so many is an overlay."""
+"""Units per overlay."""
 LIMIT = 5
 """Seconds of a warm run."""
 URL = "https://git.example.com/shop/platform.git"

@@ -1,12 +1,12 @@
-"""How long it takes to find the units of a repository, with few of them and with many.
+"""The time to find the units of a repository, with few of them and with many.
 
-One unit brings all others: their files lie in nested directories. Each has a small directory of
-its own in the same repository; of ten, one is an overlay and one is a chart. Argo CD's are
-Applications, Flux's are Kustomizations, with releases for the charts.
+One unit creates all others: their files are in nested directories. Each has a small directory in
+the same repository; of ten, one is an overlay and one is a chart. For Argo CD they are
+Applications, for Flux Kustomizations, with releases for the charts.
 
-The commands run as a user runs them. CPU time is theirs and that of all that they start.
-`programs` counts what was started: a second plan of what has not changed renders nothing, and
-starts no more than git.
+The commands run as a user runs them. CPU time includes that of all programs that they start.
+`programs` counts the started programs: a second plan without changes renders nothing, and starts
+only git.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def measure() -> dict[str, float]:
 
 
 def _growth(spent: dict[int, float]) -> float:
-    """What one more unit costs among many, beside what it costs among few."""
+    """The cost of one more unit among many, compared with one among few."""
     few, some, many = SIZES
     early = (spent[some] - spent[few]) / (some - few)
     return (spent[many] - spent[some]) / (many - some) / early
@@ -142,7 +142,7 @@ def _run(user: Tidegate, *words: str) -> tuple[float, float, float]:
 
 
 def make_repository(root: Path, size: int, write: Callable[[str, str, int], str]) -> Path:
-    """A clone with so many units below one."""
+    """A clone with this number of units below one."""
     for number in range(size):
         name = f"app-{number:04}"
         path = f"src/{number % 50:02}/{name}"

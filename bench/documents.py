@@ -1,6 +1,6 @@
-"""How fast YAML is read, beside PyYAML's own loader in the same run.
+"""The time to read YAML, compared with PyYAML's own loader in the same run.
 
-The figures of one machine mean little; the ratio does not change much from one to the next.
+The figures depend on the machine; the ratio hardly does.
 """
 
 from __future__ import annotations

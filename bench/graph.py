@@ -1,8 +1,8 @@
-"""A repository that is rendered already becomes a graph, and the graph is asked everything.
+"""A rendered repository becomes a graph, and every query of the graph runs.
 
-Every ten objects are an app and a unit of its own: account, Secret, Service, ConfigMaps with hosts
-in them, a custom resource that makes a Secret, and a Deployment that names all of it and dials the
-next app. A root brings all units, each tenth in a wave of its own. CPU time is that of one core.
+Ten objects each are an app and a unit: account, Secret, Service, ConfigMaps with hosts, a custom
+resource that creates a Secret, and a Deployment that references all of it and calls the next app.
+A root creates all units, each tenth in a separate wave. CPU time is that of one core.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def ask_all(graph: Graph) -> int:
 
 
 def measure() -> dict[str, float]:
-    """The cost of an object at each size, and the largest beside the smallest."""
+    """The cost of an object at each size, and the ratio of the largest to the smallest."""
     ground = graph_inputs(None)
     figures: dict[str, float] = {}
     per_object: list[float] = []

@@ -1,8 +1,8 @@
-"""How fast ignored differences are found by jq, in a worker.
+"""The time to find ignored differences with jq, in a worker.
 
-`in the worker` is jq alone, asked for the paths of two expressions in two bodies. `asked` is the
-whole way to the worker and back, as a comparison of one object goes it. `known` is the same asked
-again. `first` is how long the first question takes, with the start of the worker.
+`in the worker` is jq alone, for two expressions and two bodies. `asked` includes the call of the
+worker, as in a comparison of one object. `known` is the same call again. `first` is the time of the
+first call, including the start of the worker.
 """
 
 from __future__ import annotations

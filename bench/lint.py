@@ -118,7 +118,7 @@ def command_seconds(*words: str) -> float:
 
 
 def measure_small() -> dict[str, float]:
-    """The whole command on a repository of two units, beside the libraries that it stands on."""
+    """The whole command on a repository of two units, compared with importing its libraries."""
     with tempfile.TemporaryDirectory() as folder:
         write_repository(Path(folder), 2)
         small = command_seconds("-m", "tidegate", "lint", folder)

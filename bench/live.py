@@ -53,7 +53,7 @@ def _step(wave: int, refs: list[Ref], stage: str) -> Step:
 
 
 def events_of(plan: Plan) -> list[Event]:
-    """What the rollout tells, spread over its time."""
+    """The events of the rollout, spread over its time."""
     span = LASTS * 1_000 / len(plan.steps)
     matches = [
         event

@@ -1,8 +1,8 @@
-"""The live view of a large rollout on a real API server: how much of one core it takes.
+"""The live view of a large rollout on a real API server: its share of one core.
 
-A thousand objects in ten waves, and ten Jobs as hooks in each of them; the cluster's own pods end
-the Jobs. The view draws on a pseudo-terminal of 160 columns that a thread reads. All of its own
-calls are timed, in the very process that rolls out, beside all that the process does meanwhile.
+A thousand objects in ten waves, with ten Jobs as hooks in each; the pods of the cluster end the
+Jobs. The view draws on a pseudo-terminal of 160 columns that a thread reads. All calls of the view
+are timed in the process that rolls out, and compared with the CPU time of the process.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
 from tests.support.unit_trees import make_unit_tree
 from tidegate.cli.options import Flags
-from tidegate.cli.rollout_display import show_rollout
+from tidegate.cli.progress import show_progress
+from tidegate.cli.rollout_display import RolloutTerminal
 from tidegate.cli.screen.screen import Screen
 from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.model.k8s.objects import Json
 from tidegate.model.rollouts.event import Event
-from tidegate.planning.plan import make_plan
+from tidegate.model.times import Ms
+from tidegate.planning.preparation import prepare_plan
 from tidegate.rollout.run import RolloutOptions
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import unit_for_path
 
 WAVES, OBJECTS, HOOKS = 10, 100, 10
 DEPLOYMENTS = 10
-"""So many of a wave's objects are waited for; the others are there as soon as they are written."""
+"""Objects of a wave that a gate waits for; the others are ready when they are written."""
 COLUMNS, LINES = 160, 50
 NAME = "live"
 TERMINAL = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
@@ -136,11 +138,17 @@ async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
     unit = unit_for_path(str(folder), namespace=NAME)
     on_terminal = TimedScreen.for_stream(stream, TERMINAL)
     async with on_terminal as screen, open_session(target, user_render_settings()) as session:
-        plan = (await make_plan([await make_unit_tree(unit, session)], session)).plan
+        plan = (await prepare_plan([await make_unit_tree(unit, session)], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
         screen.set_title(NAME)
-        output: Flags = {"speed": None, "timeout": None}
-        result = await show_rollout(screen, session, plan, RolloutOptions(), output)
+        flags: Flags = {
+            "speed": None,
+            "timeout": None,
+            "cluster_patience": Ms(60_000),
+            "logs": False,
+        }
+        terminal = RolloutTerminal(screen, session, flags, show_progress("", quiet=True))
+        result = await terminal.roll_out(plan, RolloutOptions())
         lasted, used = time.perf_counter() - begun, time.thread_time() - used
     if result != "passed":
         raise RuntimeError(screen.progress.message)

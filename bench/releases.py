@@ -1,6 +1,6 @@
-"""A Helm release of 50 objects: installed, and upgraded with nothing new, beside real helm.
+"""A Helm release of 50 objects: installed, and upgraded without changes, compared with helm.
 
-Both are commands as people type them, on one control plane, in turns: `tidegate sync` of a
+Both are commands as users run them, on one control plane, in turns: `tidegate sync` of a
 HelmRelease, and `helm upgrade --install --wait` of the same chart.
 """
 
@@ -76,7 +76,7 @@ def _round(plane: ControlPlane, folder: Path, number: int) -> dict[str, float]:
 
 
 def _seconds(run: Callable[[], None]) -> tuple[float, float]:
-    """By the clock, and of the processor, which others at work on the machine do not change."""
+    """Wall time, and CPU time, which does not depend on other processes."""
     begun, spent = time.perf_counter(), _spent()
     run()
     return time.perf_counter() - begun, _spent() - spent

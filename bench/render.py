@@ -1,12 +1,11 @@
-"""How fast charts and overlays are rendered, beside starting helm and kustomize for each.
+"""The time to render charts and overlays, compared with starting helm and kustomize for each.
 
-Ours and theirs take turns, round by round, and the middle round counts, so that a busy machine is
-fair to both. The figures of one machine mean little; the ratio does not change much from one to the
-next.
+Both programs take turns, round by round, and the median round counts, so that a busy machine is
+fair to both. The figures depend on the machine; the ratio hardly does.
 
-`cached` is another rendering in the same run of what has not changed: all files are looked at, and
-what they came to is taken from the cache. `read again` is what a new run does first: it also reads
-and digests the files.
+`cached` is another rendering of unchanged files in the same run: all file metadata is read, and the
+result comes from the cache. `read again` is the first rendering in a new run: it also reads the
+files and computes their digests.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class Race:
         self.rates.setdefault(name, []).append(rate)
 
     def results(self, other: str) -> dict[str, float]:
-        """The middle of each way's rates, and of what they are beside another way's."""
+        """The median rates of each way, and their ratios to another way."""
         other_rates = self.rates[other]
         ratios = {
             f"{name} / {other}": median(map(truediv, rates, other_rates))

@@ -1,8 +1,8 @@
-"""A thousand generated Applications beside the same ones written down, from outside.
+"""A thousand generated Applications, compared with the same ones in files.
 
-One repository has a set with a list, with a git generator in Go templates, or a thousand files with
-an Application each. All are shown by `tidegate appset generate` or by `tidegate units`, which reads
-what is written down. Each runs in a process of its own, with an empty cache.
+A repository has an ApplicationSet with a list, one with a git generator and Go templates, or a
+thousand files with an Application each. `tidegate argocd appset generate` or `tidegate units`
+prints them. Each runs in its own process, with an empty cache.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def cpu_of(*words: str | Path) -> float:
 
 
 def measure() -> dict[str, float]:
-    """CPU seconds for each way; then the generated ones beside those that are written down."""
+    """CPU seconds for each way, and the ratio of generated ones to those in files."""
     with tempfile.TemporaryDirectory() as folder:
         made = repositories(Path(folder))
         figures = {

@@ -1,8 +1,8 @@
-"""Many units in one rollout beside one unit with as many objects, in a simulated cluster.
+"""Many units in one rollout, compared with one unit of as many objects, in a simulated cluster.
 
-Every ten objects are an app: account, Secret, Service and ConfigMaps in a first wave, a Deployment
-in a second. A unit has one app, or all of them. CPU time is that of one core and holds the
-cluster's own: its server, its controllers and its kubelet.
+Ten objects are an app: account, Secret, Service and ConfigMaps in a first wave, a Deployment in a
+second. A unit has one app, or all of them. CPU time is that of one core and includes the cluster:
+its server, its controllers and its kubelet.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def many_units(apps: int) -> Plan:
 
 @dataclass(slots=True)
 class CountingWorld:
-    """A world that counts what is asked of it, and knows when each app was first written."""
+    """A World that counts its requests, and records when each app was first written."""
 
     world: World
     books: int = 0
@@ -127,7 +127,7 @@ def count_calls(plan: Plan) -> int:
 
 
 def measure() -> dict[str, float]:
-    """Each shape by itself; then what an object costs in many units beside one of a single unit."""
+    """Each shape by itself, and the ratio of the cost per object."""
     few, most = ONE_UNIT
     shapes = {
         f"1 x {few * PER_APP:,}": one_unit(few),

@@ -46,7 +46,7 @@ class Round:
 
 
 class RoundTimer:
-    """Times a round of so many."""
+    """Measures a round of this number of calls."""
 
     def __init__(self, count: int = APPLIES) -> None:
         self._count = count

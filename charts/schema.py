@@ -53,7 +53,7 @@ KINDS: Mapping[str, Schema] = {
     "cronjobs": _named(_closed(_CRON, ["schedule", "command"])),
     "hosts": {"type": "array", "items": _HOST},
 }
-"""What stands in parentheses in values.yaml. Any other word stands for itself."""
+"""Types for the words in parentheses in values.yaml. Any other word is a type itself."""
 
 
 def schema_of(values: Sequence[Value], *, library: str) -> Schema:

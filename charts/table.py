@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from charts.values import Value
 
 LONGEST = 60
-"""A default that is longer stands in values.yaml only."""
+"""A longer default is only in values.yaml."""
 
 
 def table_of(values: Sequence[Value]) -> str:

@@ -1,10 +1,10 @@
-"""Reads what a chart's `values.yaml` says of its values.
+"""Descriptions of the values of a chart, read from comments in its `values.yaml`.
 
     # -- (integer | null) Its own wave.
     syncWave: null
 
-Such a comment makes a value of the key below it; the kind in parentheses may be left out where the
-default tells it. A key without one must be a mapping, and is a section.
+Such a comment makes a value of the key below it; the type in parentheses may be left out if the
+default determines it. A key without a comment must be a mapping, and is a section.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Reader:
 
 
 def kind_of(default: object) -> str:
-    """The kind that a default tells. An empty mapping is one of texts, such as annotations."""
+    """The type of a default. An empty mapping is a mapping of strings, such as annotations."""
     match default:
         case bool():
             return "boolean"

@@ -1,9 +1,9 @@
 """Encrypt the secrets of examples with SOPS: `make examples`.
 
-Each file below `secrets/` is encrypted into `NAME.enc.yaml` of the directory that it is in there,
-for an age key that is made when there is none and stays on this machine. Whoever runs it again gets
-new passwords; with another key in its place, everything is encrypted for that one. So secrets and
-keys are rotated: run it, commit what it wrote, and give the cluster the new key.
+Each file below `secrets/` is encrypted into `NAME.enc.yaml` of the same directory outside of
+`secrets/`, for an age key that is created if there is none and stays on this machine. Each run
+creates new passwords; with another key, all files are encrypted for that key. To rotate secrets and
+keys, run it, commit the encrypted files, and give the cluster the new key.
 
     kubectl create secret generic sops-age -n flux-system --from-file=.keys/age.agekey
 """
@@ -25,7 +25,7 @@ FIELDS = "^(data|stringData)$"
 
 
 def encrypt_example(root: Path) -> list[Path]:
-    """Write all encrypted files of an example anew; which they are."""
+    """Write all encrypted files of an example, and return them."""
     identity = own_identity(root / KEY)
     recipient = str(pyrage.x25519.Identity.from_str(identity).to_public())
     written = []
@@ -46,7 +46,7 @@ def own_identity(place: Path) -> str:
 
 
 def _encrypted(plain: str, recipient: str) -> bytes:
-    """What the program makes of a text that never lies on a disk."""
+    """Return the output of the program for a text that is never written to disk."""
     words = ("encrypt", "--age", recipient, "--encrypted-regex", FIELDS)
     form = ("--input-type", "yaml", "--output-type", "yaml", "/dev/stdin")
     command = [str(get_binary_path()), *words, *form]

@@ -19,7 +19,7 @@ from tidegate.engine.driver import drive
 from tidegate.model.rollouts.event import Event
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import SECOND, Ms
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.report.rollout.live import ViewOptions, view_rows
 from tidegate.report.styled_text import Row, Span, Style, text_width
 from tidegate.rollout.run import RolloutOptions, build_driver
@@ -51,7 +51,7 @@ async def view_of_shop() -> list[Row]:
     target, events = ClusterTargets(simulation=SimulationConfig()), list[Event]()
     async with open_session(target, user_render_settings()) as session:
         plan = (
-            await make_plan(
+            await prepare_plan(
                 [await make_unit_tree(unit_for_path(str(ROOT / UNIT)), session)], session
             )
         ).plan

@@ -1,11 +1,11 @@
 """Seal the secrets of examples for the controller of sealed-secrets: `make examples`.
 
-Each file below `secrets/` is sealed into `sealed.yaml` of the directory that it is called after.
-The key is made when there is none, and stays on this machine: neither it nor what it seals is in
-Git. Whoever runs it again gets new passwords, sealed anew; so secrets are rotated.
+Each file below `secrets/` is sealed into `sealed.yaml` of the directory with its name. The key is
+created if there is none, and stays on this machine: Git contains neither the key nor the plain
+values. Each run creates and seals new passwords, which rotates the secrets.
 
-A value is sealed as the controller expects it: a key of its own, encrypted for the controller and
-for one Secret of one namespace alone (RSA-OAEP), then the text (AES-GCM).
+A value is sealed as the controller expects it: a separate key, encrypted for the controller and
+for one Secret of one namespace (RSA-OAEP), then the text (AES-GCM).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KEY_SIZE, SESSION_SIZE, NONCE = 4096, 32, bytes(12)
 
 
 def seal_example(root: Path) -> list[Path]:
-    """Write all sealed files of an example anew; which they are."""
+    """Write all sealed files of an example, and return them."""
     public = own_key(root / KEY).public_key()
     written = []
     for template in sorted((root / TEMPLATES).rglob("*.yaml")):
@@ -64,7 +64,7 @@ def own_key(place: Path) -> rsa.RSAPrivateKey:
 
 
 def seal_secret(body: dict[str, Json], public: rsa.RSAPublicKey) -> dict[str, Json]:
-    """A Secret as the SealedSecret that comes to it."""
+    """Return the SealedSecret of a Secret."""
     name, namespace = get_text(body, "metadata", "name"), get_text(body, "metadata", "namespace")
     label = f"{namespace}/{name}".encode()
     values = {key: str(value) for key, value in get_mapping(body, "stringData").items()}

@@ -32,7 +32,7 @@ class Client:
         self._tls = ssl.create_default_context(cafile=str(ca))
 
     def get(self, path: str) -> Json:
-        """What lies at a path; None when nothing does."""
+        """The value at a path, or None."""
         return self._decoded("GET", path, accepted=(200, 404))
 
     def post(

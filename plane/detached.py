@@ -1,7 +1,7 @@
 """One control plane that outlives the command that started it: `up` and `down`.
 
-What is running is remembered in the user's state directory. Whether it still runs is asked of the
-system: after a reboot, or when a part has died, it counts as dead and is cleaned away.
+Its state is in the user's state directory. The system is asked whether its processes still run:
+after a reboot, or when a part has died, the plane counts as dead and its files are removed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def down(*, say: Say) -> None:
 
 
 def is_running(known: Remembered) -> bool:
-    """Whether every part still lives. A plane without one of them is of no use."""
+    """Whether every part is still running. A plane without one of them is useless."""
     return len(known.pids) == len(PARTS) and all(
         _is_ours(pid, known.state) for pid in known.pids.values()
     )

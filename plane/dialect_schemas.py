@@ -1,9 +1,9 @@
-"""Write down what the CRDs of Argo CD and Flux say: `python -m plane.dialect_schemas`.
+"""Write the schemas of the CRDs of Argo CD and Flux: `python -m plane.dialect_schemas`.
 
-Reads them out of Go modules at pinned versions. Older versions of a kind are there as well, each as
-the newest module has it that serves it. No descriptions, no rules in CEL; a status may be anything.
-Schemas are in the language of CRDs, but for one thing: where a schema stands, there may be the
-number of one that is written elsewhere. One schema a line.
+Reads them from Go modules at pinned versions. Older versions of a kind are included, each from the
+newest module that serves it. Descriptions and CEL rules are left out; a status may be anything. The
+schemas have the format of CRDs, except that a schema can be the number of another line. One schema
+per line.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ UNREAD: tuple[Row, ...] = tuple(
     (Kind("image.toolkit.fluxcd.io", "v1beta1", name), AUTOMATION, {PRESERVE: True})
     for name in ("ImagePolicy", "ImageRepository", "ImageUpdateAutomation")
 )
-"""Served once, by modules that are not read: nothing is asked of them."""
+"""Former kinds of modules that are not read: they have no schema."""
 KEPT = (
     *("type", "format", "nullable", "default", "required", "enum", "pattern", "anyOf"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"),

@@ -34,7 +34,7 @@ class PlaneError(ProcessError):
 
 
 class PortTakenError(PlaneError):
-    """Somebody else took a port between our choosing it and our using it."""
+    """Another process took a port after it was chosen and before it was used."""
 
 
 def tail_of(log: Path) -> tuple[str, ...]:

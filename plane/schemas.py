@@ -71,7 +71,7 @@ def main() -> None:
 
 
 async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
-    """Where the file of this server's version lies, and its text."""
+    """The path of the file for the version of this server, and its text."""
     async with real_world(kubeconfig=kubeconfig) as world:
         client = ClusterClient(Dispatcher(world))
         (catalogue,) = await client.ask(Discover())
@@ -91,7 +91,7 @@ async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
 
 
 async def read_openapi(kubeconfig: Path) -> list[Json]:
-    """What a server says of its kinds, a document for each group and version."""
+    """The OpenAPI documents of a server, one for each group and version."""
     async with real_world(kubeconfig=kubeconfig) as world:
         return await _openapi(ClusterClient(Dispatcher(world)))
 

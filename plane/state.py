@@ -19,14 +19,14 @@ from plane.errors import PlaneError
 from tidegate.errors import Location
 
 KEEP = "TIDEGATE_PLANE_KEEP"
-_MEMORY = Path("/dev/shm")  # noqa: S108  # what lies in it is checked before it is used
+_MEMORY = Path("/dev/shm")  # noqa: S108  # its contents are checked before use
 _TIED = "run-"
 _DETACHED = "up-"
 _KEPT = "kept-"
 
 
 class StateDirectory:
-    """The directory of one plane, and the hold on it that says the plane lives."""
+    """The directory of one plane, and the lock that shows that the plane is running."""
 
     def __init__(self, path: Path, *, lock: int | None) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class StateDirectory:
         self._lock = lock
 
     def discard(self) -> None:
-        """Delete it, or set it aside when the developer asked for that."""
+        """Delete it, or keep it if the developer asked for that."""
         if os.environ.get(KEEP) and self.path.is_dir():
             self.path.rename(self.path.with_name(_KEPT + self.path.name))
         shutil.rmtree(self.path, ignore_errors=True)

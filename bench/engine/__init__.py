@@ -1,7 +1,7 @@
-"""The engine beside bare loops that do the same without a plan, a gate or a journal.
+"""The engine, compared with bare loops that do the same without a plan, a gate or a journal.
 
-Engine and loop take turns on one control plane, so that a noisy neighbour is shared. The figures of
-one machine mean little; the ratios do not change much from one to the next.
+Engine and loop take turns on one control plane, so that both share the load of the machine. The
+figures depend on the machine; the ratios hardly do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many objects at once: a rollout beside a bare loop, and a second one that finds all done."""
+"""Many objects at once: a rollout compared with a bare loop, and a second run without changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a link of a chain of Kustomizations costs beside the gate of a bare loop.
+"""The cost of a link of a chain of Kustomizations, compared with the gate of a bare loop.
 
-Each depends on the one before and waits for its Deployment. Flux itself looks every 30 seconds.
+Each depends on the previous one and waits for its Deployment. Flux itself checks every 30 seconds.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import msgspec
 
 from bench.engine.cluster import Bench
 from bench.engine.gates import BareLoop
+from tests.support.parsed_manifests import parse_all_manifests
 from tests.support.rollout_audit import a_wave, read_history
 from tidegate.dialect.flux.kustomization import read_kustomization
-from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.semantics import with_semantics
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json

@@ -1,7 +1,7 @@
-"""How long after the status write that opens a gate the first write behind it comes.
+"""The time from the status write that opens a gate to the first write after it.
 
 Both ends are read from the API server's audit log. The bare loop watches Deployments and applies
-the next wave when the last one is available; it knows no plan and fears nothing.
+the next wave when the last one is available; it knows no plan and checks nothing else.
 """
 
 from __future__ import annotations

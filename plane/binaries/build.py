@@ -1,8 +1,8 @@
 """Build the binaries once, and keep them outside the tree.
 
-They go into the user's cache directory, under the recipe's key. A build happens in a directory of
-another name and is moved into place when it is whole, so nobody ever sees half of it. One process
-builds at a time; the others wait and then find it done.
+They are stored in the user's cache directory, under the key of the recipe. A build uses a temporary
+directory that is renamed when it is complete, so a partial build is never visible. One process
+builds at a time; the others wait and then use the result.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from tidegate.model.k8s.objects import Json
 
 @cache
 def fetch_module(module: str) -> Path:
-    """Where `path@version` lies, fetched if need be."""
+    """Return the directory of `path@version`, and fetch it if necessary."""
     search = os.environ.get("PATH", os.defpath)
     go = find_go(read_recipe().go, directory=cache_home(), search=search, say=say_on_stderr)
     with tempfile.TemporaryDirectory() as nowhere:  # A module around us would have a say.

@@ -1,7 +1,7 @@
-"""What the binaries are made of, and the key they are kept under.
+"""Inputs of the binaries, and the key of the directory that contains them.
 
-The key changes with anything that changes the binaries: a version, a line of Go, a build flag,
-the machine. So a change builds anew, and two checkouts that agree share one build.
+The key depends on everything that changes the binaries: versions, Go code, build flags, the
+machine. So any change causes a new build, and two equal checkouts share one build.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Recipe:
 def read_recipe(
     sources: Path = SOURCES, *, kwok: str = KWOK_VERSION, system: str | None = None
 ) -> Recipe:
-    """The recipe that lies in the tree, for this machine unless told otherwise."""
+    """The recipe of this tree; for this machine by default."""
     text = (sources / "go.mod").read_text()
     return Recipe(
         sources=sources,

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME = timedelta(days=365)
-# A certificate made now must be valid now, also for a clock that is a little behind.
+# A new certificate must be valid now, also for a clock that is a little slow.
 HEAD_START = timedelta(hours=1)
 RSA_BITS = 2048
 

@@ -1,6 +1,6 @@
-"""Users of the control plane, their tokens, and the kubeconfigs that carry them.
+"""Users of the control plane, their tokens, and their kubeconfigs.
 
-Each program is a user of its own, so that the audit log tells who wrote what.
+Each program is a separate user, so that the audit log shows who wrote what.
 """
 
 from __future__ import annotations

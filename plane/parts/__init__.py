@@ -1,1 +1,1 @@
-"""The programs a control plane is made of: how each is started, told what to do, and ended."""
+"""The programs of a control plane: how each is started, configured and stopped."""

@@ -36,7 +36,7 @@ def _etcd(site: Site) -> list[str]:
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=plane={peer}",
-        # The data lies in memory and is deleted at the end.
+        # The data is in memory and is deleted at the end.
         "--unsafe-no-fsync",
         f"--quota-backend-bytes={_EIGHT_GIB}",
         "--snapshot-count=100000",

@@ -14,7 +14,7 @@ _TIED = str(Path(tied.__file__))
 
 
 class Program:
-    """A child with a log. Tied, it dies with us; else it lives on when we end."""
+    """A child process with a log. If tied, it ends with this process; otherwise it continues."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child

@@ -1,4 +1,4 @@
-"""Where one control plane lives: its directory, its ports, and what follows from them."""
+"""The directory and the ports of one control plane, and the paths in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kwok does with nodes, pods, services and ingresses, and how a test says otherwise.
+"""Stages of kwok for nodes, pods, Services and Ingresses, and how a test changes them.
 
 kwok's own stages make every pod Ready at once and every Job's pod succeed. Annotations on a pod (or
 a pod template), on a Service or on an Ingress change that; each begins with `test.tidegate.dev/`:
@@ -6,14 +6,14 @@ a pod template), on a Service or on an Ingress change that; each begins with `te
     outcome        never   the pod stays Pending
                    crash   the pod is in CrashLoopBackOff
                    fail    the pod runs, then fails
-                   hang    a Job's pod runs for ever
+                   hang    a Job's pod runs forever
     ready-after    how long until the pod is Ready (`2s`), or crashes
     run-for        how long a Job's pod runs, or a pod that will fail
-    exit-code      of a pod that fails; 1 unless told
+    exit-code      of a pod that fails; 1 by default
     lb-after       how long until a Service or an Ingress has its address
 
-Selector keys are jq, numbers never match, and when several stages match their weights decide: so
-the selectors below exclude one another.
+Selector keys are jq, numbers never match, and if several stages match, their weights decide: so the
+selectors below exclude one another.
 """
 
 from __future__ import annotations

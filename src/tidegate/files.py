@@ -104,6 +104,25 @@ def open_file(path: Path | str) -> IO[bytes]:
     raise IrregularFileError(errno.EINVAL, "it is not a regular file")
 
 
+def _read_start(path: str, limit: int) -> bytes:
+    """Read up to `limit` bytes of a resolved path, if it is a regular file. Raises OSError.
+
+    Thousands of small files are read like this: a stream would ask the system twice as much, and
+    allocate the limit.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise IrregularFileError(errno.EINVAL, "it is not a regular file")
+        content = os.read(handle, min(status.st_size + 1, limit))
+        while len(content) < limit and (more := os.read(handle, limit - len(content))):
+            content += more  # a large file, or one that grows
+        return content
+    finally:
+        os.close(handle)
+
+
 def read_regular_file(path: Path | str, limit: int = USER_FILE_LIMIT) -> bytes:
     """Read a file that a user names, through its links. Raises OSError.
 
@@ -137,24 +156,40 @@ def read_user_file(path: Path) -> bytes:
 
 
 class RootedFiles:
-    """Many files below one root, with each directory resolved once."""
+    """Many files below one root, with each directory resolved once.
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    Up to `kept_size` bytes of contents are kept: a file that was read whole is not read again.
+    """
+
+    def __init__(self, root: Path, kept_size: int = 0) -> None:
+        self.root = root
         self._directories = {"": os.path.realpath(root)}
+        self._kept: dict[str, bytes] = {}
+        self._free_size = kept_size
 
-    def open(self, name: str) -> IO[bytes]:
-        """Open a file by its normalized path, through all links.
+    def read(self, name: str, limit: int) -> bytes:
+        """Read up to `limit` bytes of a file by its normalized path, through all links.
 
         Raises OSError and PathEscapeError.
         """
+        content = self._kept.get(name)
+        if content is not None:
+            return content[:limit]
         directory, _, file_name = name.rpartition("/")
         try:
-            return open_file(f"{self._resolve_directory(directory)}/{file_name}")
+            content = _read_start(f"{self._resolve_directory(directory)}/{file_name}", limit)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-        return open_file(resolve_within(self._root / name, self._root))
+            content = _read_start(str(resolve_within(self.root / name, self.root)), limit)
+        if len(content) < min(limit, self._free_size):
+            self._kept[name] = content
+            self._free_size -= len(content)
+        return content
+
+    def kept(self, name: str) -> bytes | None:
+        """Return the content of a file if it is kept."""
+        return self._kept.get(name)
 
     def list_directory(self, path: str) -> list[str]:
         """List the names in a directory. Raises OSError and PathEscapeError."""
@@ -165,7 +200,7 @@ class RootedFiles:
         """Resolve all links of a directory. The result need not exist. Raises PathEscapeError."""
         if "\0" in path or path.startswith("/") or ".." in path.split("/"):
             return str(
-                resolve_within(self._root / path, self._root)
+                resolve_within(self.root / path, self.root)
             )  # after a link, `..` leads elsewhere
         directory = posixpath.normpath(path)
         return self._resolve_directory("" if directory == "." else directory)
@@ -176,6 +211,6 @@ class RootedFiles:
             parent, _, name = directory.rpartition("/")
             resolved = f"{self._resolve_directory(parent)}/{name}"
             if os.path.islink(resolved):  # noqa: PTH114  (it is hot)
-                resolved = str(resolve_within(self._root / directory, self._root))
+                resolved = str(resolve_within(self.root / directory, self.root))
             self._directories[directory] = resolved
         return resolved

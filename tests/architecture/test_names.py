@@ -32,7 +32,6 @@ BANNED_PARTS = frozenset(
 PUBLIC = {
     "src/tidegate/engine/records/storage.py": {"kin"},
     "src/tidegate/inspection/saved_plan.py": {"spot"},
-    "src/tidegate/model/rollouts/documents.py": {"deed", "home"},
     "src/tidegate/model/units/sync_window.py": {"where"},
     "src/tidegate/report/journal.py": {"found"},
     "src/tidegate/source/archive.py": {"tell"},

@@ -1,14 +1,16 @@
 """User-visible sentences are plain English: no anonymous actors, no private verbs.
 
-Texts of the command line, messages in the source, data files, examples, charts, and prose of the
-documentation are searched for words that were once used for everything. Files with texts of others
-are listed with the reason.
+Texts of the command line, messages in the source, data files, examples, charts, prose of the
+documentation, and docstrings and comments of all code are searched for words that were once used
+for everything. Files with texts of others are listed with the reason.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,13 +36,10 @@ THIRD_PARTY = {
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 SOURCES = sorted((ROOT / "src" / "tidegate").rglob("*.py"))
-TEST_NAMES = frozenset({"argocd-cases.md", "flux-cases.md"})
-"""Pages that list the names of tests."""
-PAGES = sorted(
-    page
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    if page.name not in TEST_NAMES
-)
+CODE_FOLDERS = ("src", "tests", "bench", "plane", "charts", "examples")
+WORD_LISTS = frozenset({"test_names.py", "test_wording.py"})
+"""Modules that contain the banned words."""
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -66,21 +65,32 @@ DATA = sorted(
 """Data files of the source, the example repositories and the charts."""
 
 
+def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Yield the docstrings of a module, its classes, functions and fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for statement in node.body:
+                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                    yield statement.value
+
+
 def messages(source: Path) -> Iterator[tuple[int, str]]:
     """Yield the string literals of a module that are no docstrings, with their lines."""
     tree = ast.parse(source.read_text())
-    docstrings = {
-        id(statement.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        for statement in node.body
-        if isinstance(statement, ast.Expr)
-    }
+    left_out = {id(docstring) for docstring in docstrings(tree)}
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             continue
-        if id(node) not in docstrings:
+        if id(node) not in left_out:
             yield node.lineno, node.value
+
+
+def explanations(module: Path) -> Iterator[str]:
+    """Yield the docstrings and the comments of a module."""
+    text = module.read_text()
+    yield from (str(docstring.value) for docstring in docstrings(ast.parse(text)))
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    yield from (token.string for token in tokens if token.type == tokenize.COMMENT)
 
 
 def banned_lines(text: str) -> list[str]:
@@ -137,6 +147,18 @@ def test_help_fits_into_80_columns_and_names_each_value(name: str) -> None:
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
 def test_messages_are_plain_english(source: Path) -> None:
     assert [(number, text) for number, text in messages(source) if banned_lines(text)] == []
+
+
+@pytest.mark.parametrize("folder", CODE_FOLDERS)
+def test_docstrings_and_comments_are_plain_english(folder: str) -> None:
+    modules = [module for module in (ROOT / folder).rglob("*.py") if module.name not in WORD_LISTS]
+
+    assert [
+        (name_of(module), line)
+        for module in modules
+        for text in explanations(module)
+        for line in banned_lines(text)
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -103,7 +103,7 @@ def waves_of(objects: Mapping[str, JsonObject]) -> dict[str, Json]:
 
 
 def without_wave(body: JsonObject) -> JsonObject:
-    """The object as it were if nobody had heard of waves."""
+    """The object without any wave."""
     metadata = get_mapping(body, "metadata")
     kept = {key: value for key, value in annotations_of(body).items() if key != WAVE}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}

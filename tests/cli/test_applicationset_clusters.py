@@ -24,7 +24,7 @@ stringData: {name: {{ . }}, server: "https://{{ . }}.example", config: "{}"}
 
 
 def repository(root: Path) -> Repository:
-    """A chart brings cluster Secrets, and a set asks for them in the wave behind it."""
+    """A chart with cluster Secrets, and an ApplicationSet in the next wave that uses them."""
     made = Repository(root)
     made.put("apps/fleet.yaml", application("fleet", "fleet", into="argocd"))
     template = application("web-{{name}}", "web", cluster="{{name}}")

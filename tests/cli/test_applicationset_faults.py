@@ -154,7 +154,7 @@ def test_the_steps_of_an_appset_without_applications_are_not_reported(tmp_path: 
 
 PATCHES = {
     "a type": "    spec:\n      syncPolicy:\n        automated:\n          prune: maybe # here\n",
-    "behind a condition": "    {{- if true }}\n    spec:\n\n      syncPolicy:\n        retry:\n"
+    "below a condition": "    {{- if true }}\n    spec:\n\n      syncPolicy:\n        retry:\n"
     "          # so often\n          limit: many # here\n    {{- end }}\n",
     "in an item": "    spec:\n      ignoreDifferences:\n      - group: apps\n"
     "        kind: [Deployment] # here\n",

@@ -78,7 +78,7 @@ def web_set(*, wave: int = 0, **more: Json) -> JsonObject:
 
 
 class Platform:
-    """A fleet that brings clusters, a set for them, and what is behind both."""
+    """A unit that creates clusters, an ApplicationSet for them, and a unit after both."""
 
     def __init__(self, root: Path, *fleet: JsonObject) -> None:
         self.made = Repository(root / "platform")
@@ -101,7 +101,7 @@ class Platform:
         return [*dict.fromkeys(unit.rpartition("/")[2] for unit in applied if unit.count("/") == 2)]
 
     def sync(self, *args: str) -> list[tuple[str, str]]:
-        """What was told of which units."""
+        """The events of these units."""
         root = self.made.root
         here = ("--offline", "--repo-map", f"{URL}={root}", "--sandbox", "--yes", "-o", "json")
         ran = tidegate("sync", root, *here, *args)

@@ -82,7 +82,9 @@ def test_ksops_adds_the_objects_of_its_files(tmp_path: Path) -> None:
 
 def test_ksops_may_replace_an_object(tmp_path: Path) -> None:
     note = "annotations: {kustomize.config.k8s.io/behavior: replace}"
-    changed = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: web, {note}}}\n"
+    changed = (
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: default, {note}}}\n"
+    )
     files = {
         "cd/web.yaml": application("web", "web"),
         "web/kustomization.yaml": "resources: [a.yaml]\ngenerators: [secrets.yaml]\n",

@@ -26,7 +26,7 @@ def run(folder: Path, *args: str) -> CommandOutput:
 
 
 def results_by_name(folder: Path) -> dict[str, str]:
-    """What lint says of a repository: the place of each, by code."""
+    """The locations of the findings of lint, by code."""
     ran = run(folder, "lint", "--offline", "-o", "json", ".")
     return {
         finding["code"]: finding.get("location", "")

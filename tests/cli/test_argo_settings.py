@@ -136,7 +136,7 @@ def _indented(text: str) -> str:
 
 
 def put_argo_chart(repository: Repository, data: dict[str, str]) -> None:
-    """Argo CD by its chart, which lies in the repository."""
+    """Argo CD, deployed with its chart in the repository."""
     values: Json = {"configs": {"cm": {**data}}}
     source: Json = {
         "repoURL": "https://git.example.com/shop/platform.git",

@@ -70,9 +70,9 @@ async def test_programs_can_read_it(tidegate: Tidegate) -> None:
 
     document = json.loads(ran.stdout)
     assert document["root"] == str(tidegate.cache)
-    assert [shelf["kind"] for shelf in document["shelves"]] == list(CACHE_KINDS)
-    assert [shelf["bytes"] for shelf in document["shelves"]][:3] == [2048, 1024, 512]
-    assert all(shelf["newest"] <= shelf["oldest"] < DAY for shelf in document["shelves"])
+    assert [section["kind"] for section in document["sections"]] == list(CACHE_KINDS)
+    assert [section["bytes"] for section in document["sections"]][:3] == [2048, 1024, 512]
+    assert all(section["newest"] <= section["oldest"] < DAY for section in document["sections"])
 
 
 async def test_an_empty_cache_is_no_error_and_is_not_created(

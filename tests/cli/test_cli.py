@@ -138,7 +138,7 @@ def test_exit_codes_are_one_table() -> None:
 
 def test_contexts_and_engines_are_completed(tmp_path: Path) -> None:
     config = kubeconfig(tmp_path, "https://example.org")
-    context = click.Context(cli, info_name="tidegate")
+    context = click.Context(cli, info_name="tidegate", **cli.context_settings)
     context.params = {"kubeconfig": str(config)}
     option = click.Option(["--context"])
 

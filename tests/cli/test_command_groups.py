@@ -17,7 +17,7 @@ PLATFORM = "examples/platform"
 
 
 def top_level() -> list[tuple[str, click.Command]]:
-    context = click.Context(cli)
+    context = click.Context(cli, **cli.context_settings)
     names = [name for section in COMMANDS.values() for name in section]
     commands = [(name, cli.get_command(context, name)) for name in names]
     return [(name, command) for name, command in commands if command is not None]
@@ -46,7 +46,7 @@ def test_help_of_a_command_refers_to_the_rendering_options(name: str) -> None:
 
 
 def test_every_rendering_option_is_listed_by_render_or_by_the_topic() -> None:
-    context = click.Context(cli)
+    context = click.Context(cli, **cli.context_settings)
     known = {
         parameter.name
         for _, command in top_level()
@@ -67,7 +67,7 @@ WITHOUT_PATH = {
 
 def verbs() -> dict[str, click.Command]:
     """Return the top-level verbs that work on a repository, and the commands of a group of them."""
-    context, result = click.Context(cli), dict[str, click.Command]()
+    context, result = click.Context(cli, **cli.context_settings), dict[str, click.Command]()
     for section in ("Check", "Roll out", "Inspect"):
         for name in COMMANDS[section]:
             command = cli.get_command(context, name)
@@ -89,9 +89,9 @@ def test_a_verb_takes_a_path_and_defaults_to_the_current_directory(name: str) ->
     path = [item for item in verbs()[name].params if isinstance(item, click.Argument)][-1]
 
     assert path.name in {"path", "paths"}
-    assert "[PATH" in path.make_metavar(click.Context(cli))
+    assert "[PATH" in path.make_metavar(click.Context(cli, **cli.context_settings))
     assert not path.required
-    assert path.get_default(click.Context(cli)) in {".", "", (".",)}
+    assert path.get_default(click.Context(cli, **cli.context_settings)) in {".", "", (".",)}
 
 
 def test_the_tree_starts_at_the_roots_or_at_a_unit() -> None:

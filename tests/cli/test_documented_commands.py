@@ -33,7 +33,7 @@ def problem_of(line: str) -> str:
     """Return the command or option of a command line that does not exist; empty if all do."""
     words = shlex.split(SEPARATOR.split(line)[0].replace("…", ""))[1:]
     command: click.Command = cli
-    context = click.Context(cli, info_name="tidegate")
+    context = click.Context(cli, info_name="tidegate", **cli.context_settings)
     while words and not words[0].startswith("-"):
         subcommand = (
             command.get_command(context, words[0])

@@ -28,7 +28,7 @@ DECRYPTS: JsonObject = {"provider": "sops", "secretRef": {"name": "sops-age"}}
 
 
 def sealed(name: str, place: str, *keys: str) -> JsonObject:
-    """A Secret as SOPS leaves it, for somebody else's key."""
+    """A Secret that SOPS has encrypted for another key."""
     age: Json = [{"recipient": "age1somebody", "enc": "-----BEGIN AGE ENCRYPTED FILE-----\n"}]
     return {
         "apiVersion": "v1",

@@ -316,7 +316,7 @@ def test_a_field_without_effect_is_one_finding_for_all_releases(tmp_path: Path) 
 
 def test_what_only_tidegate_does_not_support_is_a_note(tmp_path: Path) -> None:
     source = GIT_REPOSITORY.replace("interval: 1m,", "interval: 1m, provider: azure,")
-    root = write_files(tmp_path, single_cluster(app=source.replace("flux-system", "web")))
+    root = write_files(tmp_path, single_cluster(app=source.replace("flux-system", "default")))
 
     assert lint_codes(root) == []
     assert "flux.unsupported" in notes(root)

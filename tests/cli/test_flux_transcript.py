@@ -1,6 +1,6 @@
-"""On a simulated cluster three layers get the conditions that kustomize-controller gave them.
+"""Three layers on a simulated cluster get the conditions of the real kustomize-controller.
 
-It was recorded beside it on a real API server: `make test-peers`.
+Its conditions were recorded on a real API server: `make test-peers`.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def test_an_unknown_name_is_a_usage_error(name: str, closest: str) -> None:
 def test_an_ambiguous_name_is_a_usage_error(tmp_path: Path) -> None:
     item, other = job("load"), job("load")
     other["metadata"]["namespace"] = "kube-system"  # type: ignore[index,call-overload]
-    unit = write_unit(tmp_path / "unit", one=to_yaml(item), other=to_yaml(other))
+    unit = write_unit(tmp_path / "unit", job=to_yaml(item), other=to_yaml(other))
 
     both = type_in("jobs", "rerun", "load", unit, "--sandbox")
     exact = type_in("jobs", "rerun", "kube-system/load", unit, "--sandbox")
@@ -57,7 +57,7 @@ def test_an_ambiguous_name_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_an_empty_list_of_jobs_is_reported(wording: RecordedWording, tmp_path: Path) -> None:
-    unit = write_unit(tmp_path / "unit", one=to_yaml(setting("one")))
+    unit = write_unit(tmp_path / "unit", job=to_yaml(setting("one")))
 
     wording(type_in("jobs", "list", unit, "--sandbox").lines[-1])
 

@@ -20,7 +20,7 @@ from tidegate.engine.driver import drive
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.model.times import SECOND, Ms
 from tidegate.plan.build.build import plan_unit
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.workspace.request import unit_for_path
 
@@ -38,7 +38,7 @@ async def secrets_of_rollout(within: Ms | None = None) -> dict[str, bytes]:
     """The Secrets of a rollout that was stopped after a time, by name."""
     world = build_sandbox(SimulationConfig())
     session = a_session(world)
-    plan = (await make_plan([await make_unit_tree(UNIT, session)], session)).plan
+    plan = (await prepare_plan([await make_unit_tree(UNIT, session)], session)).plan
     driver = build_driver(plan, session, RolloutOptions(holder="me"), lambda _: None)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
     secrets = (await read_journal(plan_unit(UNIT), session.world)).secrets

@@ -64,7 +64,7 @@ def test_flux_checks_every_thirty_seconds_and_has_the_same_result(
 
 
 def test_the_duration_on_a_new_cluster_equals_the_documented_one(cluster: Path) -> None:
-    """Flux has Git after the first minute, which is not played."""
+    """Subtract the first minute, in which Flux fetches Git: it is not simulated."""
     profile = cluster / "profiles" / "fresh-cluster.yaml"
     key = {"SOPS_AGE_KEY_FILE": str(cluster / KEY)}
 

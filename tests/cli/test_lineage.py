@@ -11,11 +11,18 @@ import pytest
 from tests.cli.test_statuses import a_chain
 from tests.support.persistent_sandbox import KUSTOMIZATION, PersistentSandbox, definition
 from tests.support.recorded_wording import RecordedWording
-from tests.support.repositories import application, job, kustomization, setting, three_levels
+from tests.support.repositories import (
+    application,
+    job,
+    kustomization,
+    setting,
+    three_levels,
+)
 from tests.support.served_cluster import ServedCluster, served_cluster
 from tests.support.tidegate_command import CommandResult
-from tests.support.tidegate_runs import tidegate
+from tests.support.tidegate_runs import tidegate, write_unit
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
+from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.times import Ms
@@ -95,6 +102,22 @@ def test_a_tree_of_a_cluster_shows_its_objects_and_which_are_not_in_git(
     wording(there.stdout)
     wording(git.stderr.splitlines()[0])
     assert git.stdout.splitlines()[1:] == ["├── Job/shop/prepare", "└── ConfigMap/shop/new"]
+
+
+def test_a_tree_of_a_cluster_shows_the_objects_of_a_plain_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
+    folder = write_unit(tmp_path / "web", settings=to_yaml(setting("web")))
+    args = ("tree", folder, "--context", "a")
+
+    early = cluster.reach(*args)
+    assert cluster.sync(folder).code == 0
+    there = cluster.reach(*args)
+
+    assert early.code == 2, early.stdout
+    assert "error[usage.unit]: " in early.stderr
+    assert there.stdout.splitlines()[1:] == ["default/web", "└── ConfigMap/default/web"]
 
 
 RELEASED: JsonObject = {

@@ -19,7 +19,7 @@ CODE = "ORD006"
 
 @pytest.fixture
 def deadlocked(tmp_path: Path) -> Path:
-    """A copy that lies in no Git repository: a ConfigMap of wave 5 is read in wave 1."""
+    """A copy outside of Git, in which wave 1 reads a ConfigMap of wave 5."""
     return Path(shutil.copytree(LATE, tmp_path / "late"))
 
 

@@ -64,13 +64,13 @@ def test_variables_are_read_from_the_cluster_after_the_repository(
     ]
     build: Json = {"substituteFrom": sources}
     unit = kustomization("web", "./web", postBuild=build)
-    here = settings_of("here", "flux-system", own="of the repository")
+    here = settings_of("here", "flux-system", near="of the repository")
     made.put("clusters/main/all.yaml", git_repository(), unit, here)
     body = setting("web")
-    body["data"] = {"there": "${far}", "here": "${own}"}
+    body["data"] = {"there": "${far}", "here": "${near}"}
     made.put("web/all.yaml", body)
     live = settings_of("there", "flux-system", far="of the cluster")
-    old = settings_of("here", "flux-system", own="of yesterday")
+    old = settings_of("here", "flux-system", near="of yesterday")
     cluster = PersistentSandbox.make(
         user_home, monkeypatch, namespace("shop"), live, old, served=False
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
 import pytest
 
 from tests.support.in_process_command import CommandOutput, run_in_process
+from tests.support.served_cluster import served_cluster
 from tests.support.tidegate_runs import config_map, write_unit
+from tidegate.clusters.sandboxes import KUBECONFIG
 
 KUSTOMIZATION = (
     "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"
@@ -29,6 +32,8 @@ NAMED = (
     ("flux", "reconcile", "source", "repo", "--sandbox"),
     ("flux", "tree", "ks", "web"),
 )
+
+APP_VERBS = ("get", "resources", "history")
 
 
 @pytest.fixture
@@ -58,7 +63,9 @@ def test_the_namespace_selects_one_of_two_objects_with_the_same_name(
 
 
 @pytest.mark.parametrize(
-    "args", [*NAMED, ("flux", "suspend", "ks", "web"), ("flux", "logs", "web")], ids=" ".join
+    "args",
+    [*NAMED, ("flux", "suspend", "ks", "web"), ("argocd", "app", "manifests", "web")],
+    ids=" ".join,
 )
 def test_an_object_of_another_namespace_is_not_found(args: tuple[str, ...], teams: Path) -> None:
     ran = run(teams, *args, "--namespace", "green", "--offline")
@@ -67,14 +74,20 @@ def test_an_object_of_another_namespace_is_not_found(args: tuple[str, ...], team
     assert "`green`" in ran.stderr
 
 
-@pytest.mark.parametrize("verb", [("get",), ("resources",), ("history",), ("manifests",)])
-def test_applications_are_known_by_their_namespace(verb: tuple[str], teams: Path) -> None:
-    ran = run(teams, "argocd", "app", *verb, "web", "-n", "red", "--offline")
+@pytest.mark.parametrize("command", ["flux logs", *(f"argocd app {verb}" for verb in APP_VERBS)])
+async def test_a_unit_of_another_namespace_is_not_found_on_a_cluster(
+    command: str, teams: Path
+) -> None:
+    folder = teams / "cluster"
+    folder.mkdir()
+    async with served_cluster(folder, served=False):
+        args = (*command.split(), "web", "-n", "green", "--offline")
+        target = ("--kubeconfig", str(folder / KUBECONFIG))
+        ran = await asyncio.to_thread(run, teams, *args, *target)
 
-    assert any(
-        "error[usage.unit]" in line and "`web`" in line and "`red`" in line
-        for line in ran.stderr.splitlines()
-    )
+    assert (ran.code, ran.stdout) == (2, "")
+    assert "error[usage.unit]" in ran.stderr
+    assert "`green`" in ran.stderr
 
 
 def test_an_object_without_a_namespace_gets_the_given_one(tmp_path: Path) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.support.counted_calls import counter, read_counts
 from tests.support.file_trees import commit, run_git
 from tests.support.served_cluster import served_cluster
 from tests.support.warm_start import WarmRun
-from tidegate.cli.main import COMMANDS
+from tidegate.cli.main import cli
 from tidegate.clusters.sandboxes import KUBECONFIG
 
 URL = "https://git.example.com/shop/platform.git"
@@ -72,6 +73,11 @@ WITHOUT_A_CLUSTER = {
     "trace ConfigMap/api": 1,
     "units": 0,
     "render": 0,
+    "argocd app manifests api": 0,
+    "argocd app set api --sync-policy none": 0,
+    "argocd app unset api --sync-policy": 0,
+    "argocd app edit api": 0,
+    "argocd app patch api --patch {}": 0,
 }
 """Commands that read Git alone, each with its number of plans."""
 ON_A_CLUSTER = {
@@ -87,6 +93,7 @@ ON_A_CLUSTER = {
     "logs --unit api": 1,
     "events": 1,
     "jobs list": 1,
+    "jobs rerun migrate --yes": 1,
     "suspend --unit api": 0,
     "resume --unit api": 0,
     "approve --unit api": 0,
@@ -117,9 +124,23 @@ OF_FLUX = {
     "flux reconcile kustomization api --yes": 1,
     "flux reconcile source git flux-system --yes": 1,
 }
-WITHOUT_A_REPOSITORY = {
+BUILD = "flux build kustomization api"
+COMPARISON = "diff"
+"""The command that reads two revisions."""
+WITHOUT_UNITS = {
     *("rule", "kinds", "health", "sandbox", "config", "cache", "doctor", "completion"),
+    *("help", "version", "argocd appset"),
 }
+"""Commands that read no units of a repository."""
+JOB = """apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, namespace: default}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: shop/migrate:1}]
+"""
 
 
 @pytest.fixture
@@ -133,6 +154,7 @@ def repository(tmp_path: Path) -> Path:
         (folder / name).mkdir()
         (folder / "apps" / f"{name}.yaml").write_text(application(name, name))
         (folder / name / "map.yaml").write_text(MAP.format(name=name))
+    (folder / "api" / "job.yaml").write_text(JOB)
     return folder
 
 
@@ -195,15 +217,6 @@ def test_a_command_without_a_cluster_does_everything_once(
     assert counts == {**once(plans), "requests": 0}
 
 
-def test_a_comparison_of_revisions_does_everything_once_for_each(repository: Path) -> None:
-    run_git(repository, "init", "--quiet", "--initial-branch=main")
-    commit(repository)
-
-    counts = count(repository, "diff", "--offline")
-
-    assert counts == {name: 2 * number for name, number in {**once(), "requests": 0}.items()}
-
-
 async def test_a_command_on_a_cluster_does_everything_once(repository: Path) -> None:
     counts = await count_on_cluster(repository, ON_A_CLUSTER)
 
@@ -216,17 +229,53 @@ async def test_a_command_of_argocd_does_everything_once(repository: Path) -> Non
     assert counts == {command: once(plans) for command, plans in OF_ARGOCD.items()}
 
 
+def test_a_build_of_flux_does_everything_once(flux_repository: Path) -> None:
+    counts = count(flux_repository, *BUILD.split(), "--offline")
+
+    assert counts == {**once(0), "requests": 0}
+
+
 async def test_a_command_of_flux_does_everything_once(flux_repository: Path) -> None:
     counts = await count_on_cluster(flux_repository, OF_FLUX, prepares=True)
 
     assert counts == {command: once(plans) for command, plans in OF_FLUX.items()}
 
 
-def test_every_command_is_counted() -> None:
-    counted = {*WITHOUT_A_CLUSTER, *ON_A_CLUSTER, *OF_ARGOCD, *OF_FLUX}
-    names = {command.split()[0] for command in counted} | {"diff"} | WITHOUT_A_REPOSITORY
+def test_a_comparison_does_everything_once_for_each_revision(repository: Path) -> None:
+    (repository / ".git").rmdir()
+    run_git(repository, "init", "--quiet", "--initial-branch=main")
+    commit(repository)
+    (repository / "web" / "map.yaml").write_text(MAP.format(name="changed"))
 
-    assert names == {name for section in COMMANDS.values() for name in section}
+    counts = count(repository, COMPARISON, "--base", "main", "--offline")
+
+    once_each = {name: 2 * number for name, number in once().items()}
+    assert counts == {**once_each, "requests": 0}
+
+
+def test_every_command_is_counted() -> None:
+    counted = {*WITHOUT_A_CLUSTER, *ON_A_CLUSTER, *OF_ARGOCD, *OF_FLUX, BUILD, COMPARISON}
+    known = {*counted, *WITHOUT_UNITS}
+
+    uncounted = [
+        name
+        for name in leaf_commands(cli, click.Context(cli, **cli.context_settings))
+        if not any(f"{command} ".startswith(f"{name} ") for command in known)
+        and not any(f"{name} ".startswith(f"{group} ") for group in WITHOUT_UNITS)
+    ]
+
+    assert uncounted == []
+
+
+def leaf_commands(group: click.Group, context: click.Context) -> Iterator[str]:
+    """Yield the commands below a group; all kinds of a command of Flux are one command."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group) and context.info_name != "flux":
+            below = click.Context(command, context, info_name=name)
+            yield from (f"{name} {leaf}" for leaf in leaf_commands(command, below))
+        else:
+            yield name
 
 
 @pytest.mark.parametrize("words", ["lint", "plan", "graph", "simulate", "sync --sandbox"])
@@ -249,6 +298,7 @@ def test_an_assumed_operator_needs_no_second_pass(repository: Path, words: str) 
 
 
 async def test_a_confirmed_sync_sends_few_requests(repository: Path) -> None:
+    (repository / "api" / "job.yaml").unlink()
     folder = repository.parent / "cluster"
     folder.mkdir()
     async with served_cluster(folder, served=False):

@@ -66,7 +66,7 @@ def a_widget(name: str, *, wave: str = "0", login: str = "") -> str:
 
 
 def run(verb: tuple[str, ...], folder: Path, **files: str) -> CompletedProcess[str]:
-    """Run a verb on a unit with the operator in it; it tells each event on a line."""
+    """Run a command on a unit with the operator in it, with one event per line."""
     rows = folder / "rows.yaml"
     rows.write_text(ROWS)
     unit = write_unit(folder / "unit", operator=OPERATOR, **files)
@@ -77,7 +77,7 @@ def run(verb: tuple[str, ...], folder: Path, **files: str) -> CompletedProcess[s
 def test_a_gate_follows_the_operator_definition_of_the_user(
     verb: tuple[str, ...], tmp_path: Path
 ) -> None:
-    files = {"widget": a_widget("it"), "behind": config_map("behind", wave="1")}
+    files = {"widget": a_widget("it"), "later": config_map("later", wave="1")}
 
     ran = run(verb, tmp_path, **files)
 
@@ -87,7 +87,7 @@ def test_a_gate_follows_the_operator_definition_of_the_user(
     }
     assert ran.returncode == 0
     # Servers keep times in whole seconds, so a stage may seem to begin up to one earlier.
-    assert 89_000 <= written["behind"] - written["it"] <= 91_000
+    assert 89_000 <= written["later"] - written["it"] <= 91_000
 
 
 @pytest.mark.parametrize(

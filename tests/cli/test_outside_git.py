@@ -17,9 +17,9 @@ from tests.support.documented_examples import EXAMPLE, ROOT
 from tidegate.cli.main import run_argv
 
 FIRST = {ROOT / "README.md", ROOT / "docs/getting-started.md"}
-IN_A_REPOSITORY = ("monitoring-appset.yaml", "waves examples/chart ")
-"""A set that asks for the repository around its file, and a source by its path in its repository:
-without one there is none."""
+IN_A_REPOSITORY = ("monitoring-appset.yaml", "waves examples/chart ", "tidegate diff ")
+"""Commands that need a repository: a generator that reads the repository of its file, a source by
+its path in its repository, and revisions."""
 PAGES = [
     (page, command)
     for page, command in ALONE

@@ -81,7 +81,7 @@ def names_by_event(ran: Ran, event_type: str) -> list[str]:
 
 
 def test_an_empty_directory_does_not_prune_all_objects(workspace: Workspace) -> None:
-    shop = workspace.directory("shop", one=a_setting("one"), two=a_setting("two"))
+    shop = workspace.directory("shop", first=a_setting("first"), second=a_setting("second"))
     workspace.create_cluster(shop)
     for path in shop.iterdir():
         path.unlink()
@@ -96,13 +96,13 @@ def test_an_empty_directory_does_not_prune_all_objects(workspace: Workspace) -> 
     assert "`default/shop`" in error["message"]
     assert "`--allow-empty`" in error["fix"]
     assert shown.returncode == 3
-    assert (agreed.returncode, names_by_event(agreed, "object.pruned")) == (0, ["one", "two"])
+    assert (agreed.returncode, names_by_event(agreed, "object.pruned")) == (0, ["first", "second"])
 
 
 def test_without_prune_an_empty_directory_changes_nothing(workspace: Workspace) -> None:
-    shop = workspace.directory("shop", one=a_setting("one"))
+    shop = workspace.directory("shop", first=a_setting("first"))
     workspace.create_cluster(shop)
-    (shop / "one.yaml").unlink()
+    (shop / "first.yaml").unlink()
 
     ran = workspace.run("sync", shop, "-o", "json")
 
@@ -175,8 +175,8 @@ def test_units_with_the_same_directory_name_do_not_delete_objects_of_each_other(
 def test_an_object_taken_from_another_unit_is_reported_before_the_first_write(
     wording: RecordedWording, workspace: Workspace
 ) -> None:
-    web = workspace.directory("web", one=a_setting("shared"))
-    api = workspace.directory("api", one=a_setting("shared"), two=a_setting("own"))
+    web = workspace.directory("web", first=a_setting("shared"))
+    api = workspace.directory("api", first=a_setting("shared"), second=a_setting("api-only"))
     workspace.create_cluster(web)
 
     ran, shown = workspace.run("sync", api, "-o", "json"), workspace.run("sync", api)
@@ -202,8 +202,8 @@ def test_a_dry_run_names_objects_of_other_owners_in_a_namespace(
 def test_the_unit_name_of_another_directory_is_refused_without_force_owner(
     workspace: Workspace,
 ) -> None:
-    shop = workspace.directory("shop", one=a_setting("one"))
-    other = workspace.directory("other", two=a_setting("two"))
+    shop = workspace.directory("shop", first=a_setting("first"))
+    other = workspace.directory("other", second=a_setting("second"))
     workspace.create_cluster(shop)
 
     refused = workspace.run("sync", other, "--name", "shop", "--prune")
@@ -214,16 +214,16 @@ def test_the_unit_name_of_another_directory_is_refused_without_force_owner(
     assert refused.returncode == 3
     assert "error[plan.name]" in refused.stderr
     assert adopted.returncode == 0, adopted.stderr
-    assert names_by_event(adopted, "object.pruned") == ["one"]
+    assert names_by_event(adopted, "object.pruned") == ["first"]
 
 
 @pytest.mark.parametrize("removed", [(), ("--allow-empty",)])
 def test_a_source_that_cannot_be_read_prunes_nothing(
     workspace: Workspace, removed: tuple[str, ...]
 ) -> None:
-    shop = workspace.directory("shop", one=a_setting("one"), two=a_setting("two"))
+    shop = workspace.directory("shop", first=a_setting("first"), second=a_setting("second"))
     workspace.create_cluster(shop)
-    (shop / "one.yaml").unlink()
+    (shop / "first.yaml").unlink()
     (shop / "two.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two\n")
 
     ran = workspace.run("sync", shop, "--prune", "-o", "json", *removed)
@@ -264,16 +264,16 @@ def adopted_objects(ran: Ran) -> list[tuple[str, str]]:
 def test_objects_of_a_helm_release_are_reported_before_they_are_taken_over(
     workspace: Workspace, wording: RecordedWording
 ) -> None:
-    web = workspace.directory("web", one=a_setting("one"), two=a_setting("two"))
-    workspace.create_cluster(other_objects=(object_of_release("one", "another"),))
+    web = workspace.directory("web", first=a_setting("first"), second=a_setting("second"))
+    workspace.create_cluster(other_objects=(object_of_release("first", "another"),))
 
     planned = workspace.run("sync", web, "--dry-run")
     document = json.loads(workspace.run("sync", web, "--dry-run", "-o", "json").stdout)
     synced, shown = workspace.run("sync", web, "-o", "json"), workspace.run("sync", web)
 
     owners = {item["name"]: item["otherOwner"] for item in document["objects"]}
-    assert owners == {"one": "Helm release `default/another`", "two": ""}
-    assert (synced.returncode, adopted_objects(synced)) == (0, [("one", "Adopted")])
+    assert owners == {"first": "Helm release `default/another`", "second": ""}
+    assert (synced.returncode, adopted_objects(synced)) == (0, [("first", "Adopted")])
     wording(planned.stdout)
     wording(line for line in shown.stdout.splitlines() if "another" in line)
 
@@ -281,8 +281,8 @@ def test_objects_of_a_helm_release_are_reported_before_they_are_taken_over(
 def test_objects_of_a_helm_release_are_refused_with_fail_on_shared_resource(
     workspace: Workspace,
 ) -> None:
-    web = workspace.directory("web", one=a_setting("one"), two=a_setting("two"))
-    workspace.create_cluster(other_objects=(object_of_release("one", "another"),))
+    web = workspace.directory("web", first=a_setting("first"), second=a_setting("second"))
+    workspace.create_cluster(other_objects=(object_of_release("first", "another"),))
 
     ran = workspace.run("sync", web, "--sync-option", "FailOnSharedResource=true", "-o", "json")
 
@@ -295,11 +295,11 @@ def test_objects_of_a_helm_release_are_refused_with_fail_on_shared_resource(
 def test_an_object_that_helm_still_lists_is_reported_before_it_is_deleted(
     workspace: Workspace, remove: str
 ) -> None:
-    web = workspace.directory("web", one=a_setting("one"), two=a_setting("two"))
-    taken = object_of_release("one", "another")
+    web = workspace.directory("web", first=a_setting("first"), second=a_setting("second"))
+    taken = object_of_release("first", "another")
     workspace.create_cluster(web, other_objects=(taken,))
     if remove == "prune":
-        (web / "one.yaml").unlink()
+        (web / "first.yaml").unlink()
 
     ran = (
         workspace.run("delete", web, "--yes", "-o", "json")
@@ -308,16 +308,16 @@ def test_an_object_that_helm_still_lists_is_reported_before_it_is_deleted(
     )
 
     types = [json.loads(line)["event"] for line in ran.stdout.splitlines()]
-    assert (ran.returncode, adopted_objects(ran)) == (0, [("one", "Deleted")]), ran.stderr
+    assert (ran.returncode, adopted_objects(ran)) == (0, [("first", "Deleted")]), ran.stderr
     assert types.index("object.adopted") < types.index("object.pruned")
 
 
 def test_an_object_that_was_taken_over_is_not_reported_again(workspace: Workspace) -> None:
-    web = workspace.directory("web", one=a_setting("one"))
-    workspace.create_cluster(web, other_objects=(object_of_release("one", "another"),))
-    (web / "one.yaml").write_text(a_setting("one", wave=1))
+    web = workspace.directory("web", first=a_setting("first"))
+    workspace.create_cluster(web, other_objects=(object_of_release("first", "another"),))
+    (web / "first.yaml").write_text(a_setting("first", wave=1))
 
     ran = workspace.run("sync", web, "-o", "json")
 
-    assert names_by_event(ran, "object.written") == ["one"]
+    assert names_by_event(ran, "object.written") == ["first"]
     assert names_by_event(ran, "object.adopted") == []

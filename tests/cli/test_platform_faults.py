@@ -1,6 +1,7 @@
-"""What goes wrong with the platforms of the examples: the cause is in the output.
+"""Faults of the example platforms: the output names the cause.
 
-Each case is one of the troubleshooting of a platform's own page: by its engine's rules, and ours.
+Each case is from the troubleshooting section of a platform's documentation, with native and with
+Tidegate semantics.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def test_an_encrypted_file_without_metadata_is_not_applied_as_if_it_were_plain(
 
 
 def layers_from_far(examples: Path, folder: Path) -> Path:
-    """The chart of cert-manager lies where nobody answers."""
+    """The platform, with an unreachable repository for the chart of cert-manager."""
     root = layers_with(examples, folder)
     file = root / "gitops/infrastructure/cert-manager/release.yaml"
     here = "{kind: GitRepository, name: flux-system, namespace: flux-system}"

@@ -22,11 +22,11 @@ SECTIONS = (KEPT / "sections.txt").read_text().splitlines()
 SHOWN_BY = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
 IGNORED = re.compile(r"^.*ignored with a reason[^:\n]*: (.+)\.$", re.MULTILINE | re.IGNORECASE)
 UNMADE = frozenset({"ORD049"})
-"""What is found only where nobody has made the files that stay on a machine."""
+"""Findings that appear only without the files that `make examples` writes."""
 
 
 def part_of(name: str) -> str:
-    """What the page says of a platform."""
+    """The section of the page about a platform."""
     heads = {"charts": "the charts"}
     return next(
         part

@@ -1,6 +1,6 @@
-"""What each verb says of the platforms of the examples, outside of Git and in a pipe.
+"""The output of each command for the example platforms, outside of Git and in a pipe.
 
-`--golden` writes it down. There are no flags but what the cluster of a platform has.
+`--golden` records it. The only flags are those that the cluster of a platform needs.
 """
 
 from __future__ import annotations

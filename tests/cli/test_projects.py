@@ -296,7 +296,7 @@ def test_a_window_that_lets_people_pass_holds_what_syncs_by_itself(tmp_path: Pat
 
 
 def slow_start(repository: Repository) -> None:
-    """A wave that takes a while, and one behind it."""
+    """A slow wave, and the next one."""
     repository.put("web/all.yaml", deployment("web"), setting("web-late", wave=1))
 
 

@@ -15,7 +15,7 @@ SECRET = (
     "apiVersion: v1\nkind: Secret\nmetadata: {name: shown}\n"
     "stringData: {password: specified backoff}\n"
 )
-"""What it holds is told by whoever says why a Job failed."""
+"""A Secret whose value appears in the message of a failed Job."""
 JOB = (
     "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: opens\n"
     '  annotations: {argocd.argoproj.io/sync-wave: "1"}\n'

@@ -53,7 +53,7 @@ def charts(sandbox: PersistentSandbox) -> list[tuple[int, str]]:
 
 
 def become_strange(sandbox: PersistentSandbox, *, by_flux: bool) -> None:
-    """The records are written anew as if somebody else had released: Flux, or Helm by itself."""
+    """Write the records as another client would, such as Flux or Helm."""
     for record in records(sandbox):
         content = {**record.content}
         if not by_flux:

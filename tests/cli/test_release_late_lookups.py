@@ -51,7 +51,7 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbo
 
 @pytest.fixture
 def shop(tmp_path: Path) -> ChartRepository:
-    """A release that one Kustomization applies, behind another that brings what it looks up."""
+    """A release of one Kustomization that looks up an object of an earlier Kustomization."""
     made = ChartRepository(tmp_path / "repository", file="apps/release.yaml")
     first, then = kustomization("base", "./base", into=""), kustomization("apps", "./apps", into="")
     then["spec"] = {**get_mapping(then, "spec"), "dependsOn": [{"name": "base"}]}

@@ -98,7 +98,7 @@ def test_objects_of_a_rejected_rollback_are_deleted_if_the_release_says_so(
 def test_objects_of_a_rollback_that_times_out_are_kept(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
-    """Helm cleans up behind a write that is refused, and not behind a hook or a wait."""
+    """Helm cleans up after a rejected write, and not after a failed hook or wait."""
     shop.put("templates/old.yaml", config_map("old", to="old"))
     shop.put("templates/back.yaml", hook("back", "post-rollback"))
     sandbox.sync(shop.root)

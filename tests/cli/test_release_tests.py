@@ -43,7 +43,7 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 
 def phases(sandbox: PersistentSandbox) -> dict[str, str]:
-    """What the last record says of its hooks."""
+    """The hooks in the last record."""
     hooks = get_mappings(records(sandbox)[-1].content, "hooks")
     return {get_text(hook, "name"): get_text(hook, "last_run", "phase") for hook in hooks}
 

@@ -48,7 +48,7 @@ def shop(tmp_path: Path) -> ChartRepository:
     made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
     made.put("templates/service.yaml", SERVICE)
     made.put("templates/before.yaml", hook("before", "pre-delete", policy="hook-succeeded"))
-    made.put("templates/behind.yaml", hook("behind", "post-delete", policy="hook-succeeded"))
+    made.put("templates/later.yaml", hook("later", "post-delete", policy="hook-succeeded"))
     return made
 
 
@@ -67,7 +67,7 @@ def remove_release(shop: ChartRepository) -> None:
 
 def changes_since(sandbox: PersistentSandbox, before: int) -> list[str]:
     """What was done to objects of the release, its hooks and its records."""
-    prefixes = ("jobs/before", "jobs/behind", "services/web", "configmaps/web", "secrets/sh.helm")
+    prefixes = ("jobs/before", "jobs/later", "services/web", "configmaps/web", "secrets/sh.helm")
     done = [
         change for change in sandbox.changes()[before:] if change.split()[1].startswith(prefixes)
     ]
@@ -98,9 +98,9 @@ def test_a_release_that_left_git_is_uninstalled_as_helm_does(
         "create jobs/before",
         "delete services/web",
         "delete configmaps/web",
-        "create jobs/behind",
+        "create jobs/later",
         "delete jobs/before",
-        "delete jobs/behind",
+        "delete jobs/later",
         "delete secrets/sh.helm.release.v1.web.v1",
         "delete secrets/sh.helm.release.v1.web.v2",
     ]
@@ -138,8 +138,8 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
     web = "configmaps/web"
     done = changes_since(sandbox, before)
     assert done.index("create jobs/before") < done.index(f"delete {web}")
-    assert done.index(f"delete {web}") < done.index("create jobs/behind")
-    assert done.index("create jobs/behind") < done.index(f"create {web}")
+    assert done.index(f"delete {web}") < done.index("create jobs/later")
+    assert done.index("create jobs/later") < done.index(f"create {web}")
     assert done.count(f"create {web}") == 1
     settings = sandbox.all(CONFIG_MAP, into)
     assert get_text(settings["seen"], "data", "it") == f"1 true {into}"
@@ -154,7 +154,7 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
 def test_a_killed_replacement_uninstalls_and_installs_once(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
-    """The release becomes another one, and somebody kills that again and again."""
+    """Rename the release, and kill the process again and again."""
     assert sandbox.sync(shop.root).code == 0
     before = len(sandbox.changes())
     shop.release(releaseName="till")
@@ -170,7 +170,7 @@ def test_a_killed_replacement_uninstalls_and_installs_once(
     records_made = [item for item in made if "sh.helm" in item]
     assert records_made == ["create secrets/sh.helm.release.v1.till.v1"]
     hooks = [item for item in made if "jobs/" in item]
-    assert hooks == ["create jobs/before", "create jobs/behind"]
+    assert hooks == ["create jobs/before", "create jobs/later"]
 
 
 def test_the_history_of_a_removed_release_is_kept_if_the_release_says_so(
@@ -215,7 +215,7 @@ def test_a_new_release_after_a_kept_history_is_not_uninstalled(
 def test_the_records_of_a_release_without_objects_are_deleted(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
-    for name in ("before", "behind", "service"):
+    for name in ("before", "later", "service"):
         shop.drop(f"templates/{name}.yaml")
     sandbox.sync(shop.root)
     sandbox.ask(Write(verb=Verb.DELETE, ref=Ref(CONFIG_MAP, "shop", "web")))
@@ -231,7 +231,7 @@ def test_a_suspended_release_is_not_uninstalled(
     wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
-    sandbox.ask(build_suspension("HelmRelease/shop/web", "somebody"))
+    sandbox.ask(build_suspension("HelmRelease/shop/web", "other-client"))
     remove_release(shop)
 
     ended = sandbox.sync(shop.root)

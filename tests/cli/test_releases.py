@@ -112,7 +112,7 @@ def test_a_release_that_is_deleted_leaves_no_record(
 def test_an_uninstall_follows_the_options_of_the_release(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
-    """Without hooks, and with its history; a finalizer holds what goes, and nobody waits for it."""
+    """Uninstall without hooks and with the history; do not wait for objects with a finalizer."""
     held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
     shop.put("templates/held.yaml", held)
     shop.put("templates/bye.yaml", hook("goodbye", "pre-delete"))

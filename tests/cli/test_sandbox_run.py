@@ -1,4 +1,4 @@
-"""`tidegate sandbox run`, from outside: the stories that users bring."""
+"""`tidegate sandbox run` on manifests as users write them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def alike(text: str) -> str:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of somebody who has nothing, and in whose directory the example lies."""
+    """The environment of a new user, whose directory contains the example."""
     shutil.copytree(ROOT / "examples" / "first", tmp_path / "examples" / "first")
     hidden = ("XDG_", "TIDEGATE_", "KUBECONFIG", "PYTHON")
     environ = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}

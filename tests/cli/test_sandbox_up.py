@@ -63,7 +63,7 @@ data: {color: blue}
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """Somebody who types kubectl at a simulated cluster."""
+    """A user who runs kubectl on a simulated cluster."""
 
     directory: Path
 
@@ -96,6 +96,22 @@ async def console(tmp_path: Path) -> AsyncIterator[Console]:
     world = build_sandbox(SimulationConfig(start=START))
     async with serve_world(world, tmp_path, pace=20):
         yield Console(tmp_path)
+
+
+@pytest.mark.parametrize("opening", ['{"a":', "["])
+async def test_deeply_nested_json_is_a_bad_request_and_the_server_goes_on(
+    console: Console, opening: str
+) -> None:
+    closing = {"[": "]"}.get(opening, "1}")
+    nested = opening * 100_000 + closing * (100_000 if opening == "[" else 1)
+    body = f'{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"name":"a"}},"data":{nested}}}'
+    words = ("create", "--raw", "/api/v1/namespaces/default/configmaps", "-f", "-")
+
+    answer = await console.kubectl(*words, text=body, code=1)
+    applied = await console.apply(SETTINGS)
+
+    assert "BadRequest" in answer
+    assert "serverside-applied" in applied
 
 
 async def test_custom_kinds_have_the_names_and_columns_that_they_ask_for(console: Console) -> None:
@@ -257,7 +273,7 @@ async def test_a_request_without_a_token_gets_no_data(console: Console) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """Somebody with a home of their own, who starts and ends simulated clusters."""
+    """A user with a home directory, who starts and stops simulated clusters."""
 
     environ: dict[str, str]
 

@@ -24,7 +24,7 @@ def fills(vt: VirtualTerminal, columns: int) -> bool:
 
 
 def drawn_again(program: TerminalProgram, pictures: int = 3) -> None:
-    """Let so many more pictures be drawn."""
+    """Wait until this number of frames has been drawn."""
     until = program.vt.frames + pictures
     program.read_until(lambda vt: vt.frames >= until)
 
@@ -89,7 +89,7 @@ def test_a_second_interruption_stops_at_once() -> None:
 def test_a_killed_rollout_prints_how_to_resume_in_one_line(
     wording: RecordedWording,
 ) -> None:
-    """At this pace it takes a second to give back what is held."""
+    """At this speed, releasing the lease takes a second."""
     command = ("tidegate", "sync", "examples/first", "--sandbox", "--speed", "0.008")
     with on_terminal(*command, columns=160) as program:
         program.read_until(lambda vt: " 1 of 5 " in vt.text)
@@ -125,7 +125,7 @@ def test_a_pause_gives_the_terminal_back_until_it_is_over() -> None:
         assert program.is_stopped()
         assert program.echoes()
 
-        program.go_on()
+        program.send_continue()
         program.read_until(lambda vt: not vt.shows_cursor)
         drawn_again(program)
         assert not program.echoes()

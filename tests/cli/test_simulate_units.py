@@ -84,7 +84,8 @@ def test_an_invalid_object_fails_its_unit_and_not_the_others(tmp_path: Path) -> 
 
     assert code == 4
     assert written(documents) == [("b", "fine")]
-    assert codes(documents)["preflight.invalid"] == "error"
+    refused = [item["name"] for item in documents if item.get("event") == "object.refused"]
+    assert {*refused} == {"Not_Valid"}
 
 
 def test_two_applications_write_a_shared_object_and_are_warned(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tests.support.repositories import (
     setting,
 )
 from tests.support.served_cluster import served_cluster
+from tests.support.tidegate_runs import FIRST, tidegate
 from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
 from tidegate.model.k8s.objects import JsonObject, Kind
 
@@ -229,3 +230,10 @@ async def test_resume_reports_that_no_controller_is_running(tmp_path: Path) -> N
         and "`tidegate flux reconcile kustomization web`" in line
         for line in ran.stderr.splitlines()
     )
+
+
+def test_a_plain_directory_has_nothing_to_suspend(wording: RecordedWording) -> None:
+    ran = tidegate("suspend", FIRST, "--all")
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    wording(ran.stderr)

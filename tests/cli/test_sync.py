@@ -16,7 +16,7 @@ WAVES = ["wave -3", "wave -2", "wave -1", "wave 0", "wave 1"]
 
 
 def changes(text: str, word: str) -> list[str]:
-    """The waves of which a word is told, in the order of the lines."""
+    """The waves in the lines with this word, in order."""
     lines = (line for line in text.splitlines() if line[20:].startswith(f"{word} "))
     return [line[11:20].strip() for line in lines]
 

@@ -1,4 +1,4 @@
-"""`--take-over` and `--hand-back`: a controller of Argo CD or Flux runs beside a rollout."""
+"""`--take-over` and `--hand-back`: a controller of Argo CD or Flux runs during a rollout."""
 
 from __future__ import annotations
 

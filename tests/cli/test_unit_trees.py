@@ -269,7 +269,7 @@ def test_single_objects_of_units_can_be_selected(tmp_path: Path) -> None:
 
 
 def test_a_unit_that_is_not_fully_known_prunes_nothing_and_is_reported(tmp_path: Path) -> None:
-    shape = Checkout.of("flux-bootstrapped", tmp_path)
+    shape = Checkout.for_shape("flux-bootstrapped", tmp_path)
 
     ran = tidegate("plan", shape.root, "--offline", "--prune")
 

@@ -28,7 +28,7 @@ SHOWN = [
 
 @pytest.fixture
 def platform(tmp_path: Path) -> Path:
-    """A copy that lies in no Git repository."""
+    """A copy outside of Git."""
     return Path(shutil.copytree(PLATFORM, tmp_path / "platform"))
 
 

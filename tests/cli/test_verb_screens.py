@@ -1,6 +1,6 @@
-"""Every verb that people know, typed at a narrow and at a wide terminal, on one cluster each.
+"""Every command, on a narrow and on a wide terminal, on one cluster each.
 
-What is recorded is what the commands write, one behind the other, about one rollout that failed.
+The recorded text is the output of all commands, in order, after one failed rollout.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHART = {
     "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.2.3\n",
     "templates/web.yaml": config_map("web", to="one"),
 }
-LOOKS = {
+READS = {
     "app-list": "app list",
     "app-get": "app get database",
     "app-get-tree": "app get database -o tree",
@@ -58,7 +58,7 @@ LOOKS = {
     "verify": "verify {}",
     "status": "status {}",
 }
-DEEDS = {
+CHANGES = {
     "app-set": "app set keycloak --parameter image=2",
     "suspend": "flux suspend ks web",
     "resume": "flux resume ks web",
@@ -68,7 +68,7 @@ DEEDS = {
     "jobs-rerun": "jobs rerun migrate --sandbox",
     "app-delete": "app delete database --sandbox",
 }
-"""What changes the cluster, behind what only looks at it."""
+"""Commands that change the cluster; they run after those that only read."""
 
 
 def a_platform(root: Path) -> Repository:
@@ -100,7 +100,7 @@ def a_platform(root: Path) -> Repository:
 def typed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """What each verb writes into a terminal of so many columns."""
+    """The output of each command on a terminal of this width."""
     user_home, room = tmp_path_factory.mktemp("screens"), request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TERM", "dumb")
@@ -114,19 +114,19 @@ def typed(
         assert ran.code == 4, ran.stdout + ran.stderr
         yield (
             room,
-            {name: shown(cluster, args, root, room) for name, args in (LOOKS | DEEDS).items()},
+            {name: shown(cluster, args, root, room) for name, args in (READS | CHANGES).items()},
         )
 
 
 def shown(cluster: PersistentSandbox, args: str, root: Path, room: int) -> str:
-    """What stands on a screen behind a command: its output, and what it says beside that."""
+    """The screen after a command: its standard output and its standard error."""
     place = () if "{}" in args else ("-C", root)
     texts = [part.format(root) for part in args.split()]
     ran = cluster.reach(*texts, *place, "--repo-map", f"{URL}={root}", room=room)
     return (ran.stdout + ran.stderr).replace(str(root), "platform")
 
 
-@pytest.mark.parametrize("verb", [*LOOKS, *DEEDS])
+@pytest.mark.parametrize("verb", [*READS, *CHANGES])
 def test_a_screen_is_as_recorded(
     verb: str, typed: tuple[int, dict[str, str]], pytestconfig: pytest.Config
 ) -> None:
@@ -137,5 +137,5 @@ def test_a_screen_is_as_recorded(
         golden.write_text(screens[verb])
 
     assert screens[verb] == golden.read_text()
-    if verb in LOOKS:
+    if verb in READS:
         assert max(map(text_width, screens[verb].splitlines())) <= room

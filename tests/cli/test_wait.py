@@ -214,7 +214,7 @@ async def test_a_shell_completes_names_of_the_given_context(
 ) -> None:
     made = one_app(tmp_path / "platform")
     async with served_cluster(tmp_path, application("rose", "red")):
-        context = click.Context(cli, info_name="tidegate")
+        context = click.Context(cli, info_name="tidegate", **cli.context_settings)
         context.params = {"path": str(made.root), "kubeconfig": str(tmp_path / KUBECONFIG)}
         complete = partial(complete_names(("Application",)), context, click.Argument(["called"]))
         here = await asyncio.to_thread(complete, "r")

@@ -38,7 +38,7 @@ def watching(world_kind: str) -> Ms:
 
 @pytest.fixture
 def sandbox() -> Sandbox:
-    """A simulated cluster, whoever looks at it."""
+    """A simulated cluster for any user."""
     world = sandbox_world(watching=Ms(5 * SECOND))
     assert isinstance(world, Sandbox)
     return world
@@ -48,7 +48,7 @@ def sandbox() -> Sandbox:
 async def world(
     world_kind: str, watching: Ms, sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest
 ) -> AsyncIterator[World]:
-    """The world that the promise is asked of."""
+    """The World that the test of a promise uses."""
     if world_kind == "sandbox":
         yield sandbox
         return

@@ -1,7 +1,7 @@
-"""Clusters that live, for facts that hold on all of them: controllers at work, and a kubelet.
+"""Clusters with controllers and a kubelet, for facts that hold on all of them.
 
-The real one has the controllers and the scheduler of Kubernetes and runs no pods of its own. Where
-a fact needs a kubelet, ours is set loose on it.
+The real one has the controllers and the scheduler of Kubernetes and runs no pods itself. If a fact
+needs a kubelet, the one of the sandbox runs on it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def a_real_cluster(plane: ControlPlane, *, has_kubelet: bool) -> AsyncIter
 
 @asynccontextmanager
 async def _our_kubelet(plane: ControlPlane) -> AsyncIterator[None]:
-    """Runs beside the test, on a connection of its own."""
+    """Runs in parallel with the test, on a separate connection."""
     async with (
         real_world(kubeconfig=plane.kubeconfig("tidegate")) as world,
         asyncio.TaskGroup() as group,

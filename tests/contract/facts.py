@@ -1,7 +1,7 @@
-"""Facts about a cluster that lives, as a table: what is given, and what is said of it.
+"""Facts about a running cluster, as a table: objects to apply, and the expected results.
 
-Each is seen through an API server alone, so it can be asked of a real one. What is given to an
-object is written as it is in a repository; `{namespace}` stands for that of the test.
+Each fact is visible through the API alone, so a real server can be tested too. An object is written
+as in a repository; `{namespace}` is replaced with the namespace of the test.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ URL: Json = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "db", "key": 
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody runs."""
+    """A control plane on which no kubelet runs the pods."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 

@@ -113,11 +113,11 @@ async def test_labels_select(client: ClusterClient) -> None:
 
 
 async def test_a_selector_can_exclude_a_label(client: ClusterClient) -> None:
-    await client.create(labelled(a_config_map("a"), tier="front", own="yes"))
-    await client.create(labelled(a_config_map("b"), own="yes"))
+    await client.create(labelled(a_config_map("a"), tier="front", chosen="yes"))
+    await client.create(labelled(a_config_map("b"), chosen="yes"))
 
     page = await client.page(
-        Selection(CONFIG_MAP, client.namespace, label_selector="own=yes,!tier")
+        Selection(CONFIG_MAP, client.namespace, label_selector="chosen=yes,!tier")
     )
 
     assert [item.ref.name for item in require_items(page)] == ["b"]

@@ -201,7 +201,7 @@ async def test_a_pod_keeps_its_class_when_its_status_is_replaced(client: Cluster
 
 
 async def a_pod(client: ClusterClient, resources: JsonObject | None = None) -> JsonObject:
-    """A pod that nobody places, when its namespace has a service account."""
+    """A pod without a node, when its namespace has a service account."""
     await client.settled(Ref(ACCOUNT, client.namespace, "default"), is_there)
     container: JsonObject = {**a_container("app"), "resources": resources or {}}
     return an_object(POD, "web", spec={"containers": [container], "schedulerName": "nobody"})

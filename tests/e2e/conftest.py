@@ -40,7 +40,7 @@ class Site:
         user: Mapping[str, Json] | None = None,
         cluster: Mapping[str, Json] | None = None,
     ) -> Path:
-        """For the plane itself or what stands before it, and for any user."""
+        """For the control plane or its proxy, and for any user."""
         place: dict[str, Json] = {
             "server": url or self.plane.server,
             "certificate-authority": str(self.plane.ca),

@@ -88,7 +88,7 @@ FAILING: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {"b": hook("b", BOTH, weight=1, policy="before-hook-creation")},
     ),
-    "behind the objects": (
+    "after the objects": (
         {
             "a": hook("a", BOTH, policy="hook-succeeded"),
             "b": hook(

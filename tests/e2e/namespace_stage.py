@@ -110,7 +110,7 @@ class NamespaceStage:
         ]
 
     def settled(self, name: str) -> str:
-        """When the server was told that an object is as it should be."""
+        """When the status of an object first reported that it is healthy."""
         resource, _, name = name.partition("/")
         for entry in read_audit(self.plane.audit_log):
             target = entry.object_ref

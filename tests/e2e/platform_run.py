@@ -1,7 +1,7 @@
-"""The life of a whole platform on a real cluster, told by the server's audit log.
+"""A whole platform on a real cluster, read from the audit log of the server.
 
-Our kubelet, provisioner and operators run its pods, volumes and custom resources. It is killed
-three times while it comes, is looked at again, loses a part, and goes.
+Our kubelet, provisioner and operators run its pods, volumes and custom resources. Its rollout is
+killed three times; then it is inspected, changed and deleted.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ stages: [{when: {kind: "*"}, after: 0s}]
 """Everything takes as long as a real server needs, and no longer."""
 LONG_PROBES = {"initialDelaySeconds: 60": "initialDelaySeconds: 1", "periodSeconds: 30": ""}
 KILLS = (("object.written", 5), ("rollout.started", 1), ("object.written", 3))
-"""After what a rollout is killed, and how often that was told."""
+"""The event after which a rollout is killed, and its count."""
 
 TELLERS = (*REPORTERS, "argocd-applicationset-controller")
-"""By whom units and sets are told how they are."""
+"""The writers of the statuses of units and ApplicationSets."""
 
 Workload = str
 """`NAMESPACE/RESOURCE/NAME`, as the log has them."""
@@ -58,9 +58,9 @@ Workload = str
 
 @dataclass(frozen=True)
 class Platform:
-    """One of the examples on a cluster.
+    """An example on a cluster.
 
-    `waves`: its workloads, in the order that it is to keep. `wishes`: what it is asked for with.
+    `waves`: its workloads, in the expected order. `wishes`: the options of its commands.
     """
 
     plane: ControlPlane
@@ -81,7 +81,7 @@ class Platform:
         return await runner.run("plan", *words, cwd=self.root.parent, **self.environment)
 
     async def kill(self, result: str, times: int) -> None:
-        """Begin a rollout, and kill it when it has told something so often."""
+        """Start a rollout, and kill it after so many events of a type."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tidegate", "sync", *map(str, self._words)),
             *("--yes", "-o", "json", *self.wishes),
@@ -97,7 +97,7 @@ class Platform:
 
     @cached_property
     def _login(self) -> Path:
-        """A user of its own, so that the log tells who wrote what."""
+        """A separate user, so that the audit log shows the writer."""
         pair = self.plane.client_certificate(self.user, groups=["system:masters"])
         words = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
         return self.plane.kubeconfig(self.user, credentials=words)
@@ -128,7 +128,7 @@ class Platform:
         return [name_of(item) for item in self.wrote()[since:] if item.verb == "delete"]
 
     def came_in_order(self) -> bool:
-        """Nothing of a wave was written before all workloads of the wave before were well."""
+        """No object of a wave was written before the workloads of the previous one were healthy."""
         firsts: dict[Workload, str] = {}
         for item in self.wrote():
             firsts.setdefault(name_of(item), item.request_received_timestamp)
@@ -141,7 +141,7 @@ class Platform:
         )
 
     def went_in_reverse(self, since: int) -> bool:
-        """Nothing of a wave was deleted before everything of the waves behind it."""
+        """No object of a wave was deleted before all objects of the later waves."""
         places = {name: place for place, name in enumerate(self.deleted(since))}
         waves = [[item for item in wave if "/jobs/" not in item] for wave in self.waves]
         kept = [wave for wave in waves if wave]
@@ -153,7 +153,7 @@ class Platform:
         )
 
     def _well(self) -> dict[Workload, str]:
-        """When the server was first told that each workload is as it should be."""
+        """When the status of each workload first reported that it is healthy."""
         result: dict[Workload, str] = {}
         for item in read_audit(self.plane.audit_log):
             if item.object_ref.subresource == "status" and item.response_object:
@@ -169,7 +169,7 @@ def name_of(entry: AuditEntry) -> Workload:
 
 
 async def come(platform: Platform) -> None:
-    """Killed three times, it comes to its end, and each wave behind the one before."""
+    """A rollout that is killed three times finishes, with its waves in order."""
     for result, times in KILLS:
         await platform.kill(result, times)
     ran = await platform.run("sync", *platform.wishes)

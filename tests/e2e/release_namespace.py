@@ -1,4 +1,4 @@
-"""A release in a namespace of a real cluster, `tidegate` for it, and helm 3 and 4 beside us."""
+"""A release in a namespace of a real cluster, with `tidegate`, helm 3 and helm 4."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class ReleaseNamespace:
-    """A repository with a release, a namespace for it, and helm beside us: 4, unless told."""
+    """A repository with a release, a namespace for it, and a helm client; version 4 by default."""
 
     plane: ControlPlane
     folder: Path
@@ -55,7 +55,7 @@ class ReleaseNamespace:
         return ran
 
     async def operations(self) -> set[str]:
-        """What `plan` says of the objects of the release that are no hooks."""
+        """The objects of the release in `plan`, without hooks."""
         words = ("plan", self.shop.root, "--kubeconfig", self.config, "-o", "json")
         objects = json.loads((await Tidegate(self.folder).run(*words)).stdout)["objects"]
         return {item["operation"] for item in objects if not item["hook"]}
@@ -119,7 +119,7 @@ class ReleaseNamespace:
         return document
 
     def apply_release(self) -> None:
-        """Have the HelmRelease itself there: nobody in the repository applies it."""
+        """Create the HelmRelease itself, which no unit of the repository applies."""
         kubectl(self.config, "apply", "-f", "-", text=json.dumps(helm_release(self.namespace)))
 
     def unit_resource(self) -> JsonObject:

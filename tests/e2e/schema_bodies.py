@@ -1,4 +1,4 @@
-"""Objects to try a server's patience with: whole ones, and ways to spoil them."""
+"""Valid objects, and ways to corrupt them."""
 
 from __future__ import annotations
 

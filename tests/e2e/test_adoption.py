@@ -39,7 +39,7 @@ def as_it_was(namespace: str, **notes: str) -> JsonObject:
 
 
 def make(who: str, namespace: str, config: Path, folder: Path) -> None:
-    """Let somebody else bring it."""
+    """Let another client create it."""
     if who == "helm":
         chart = folder / "chart"
         (chart / "templates").mkdir(parents=True)

@@ -44,7 +44,7 @@ APPROVE = ("--approve", "c1", "--approve", "c2")
 
 
 class Fleet:
-    """A repository with a set, and a cluster whose namespaces it shares with nobody."""
+    """A repository with an ApplicationSet, and a cluster with namespaces for this test only."""
 
     def __init__(self, plane: ControlPlane, root: Path, *, served: bool) -> None:
         self.plane, self.served = plane, served
@@ -69,7 +69,7 @@ class Fleet:
 
     @asynccontextmanager
     async def syncing(self) -> AsyncIterator[Process]:
-        """A rollout of another process, which tells events."""
+        """A rollout in another process, which prints events."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tidegate", "sync", str(self.sets.repository.root)),
             *(*map(str, self._login), "--yes", "--timeout", "150s", "-o", "json"),
@@ -86,9 +86,9 @@ class Fleet:
                 await process.wait()
 
     def written(self) -> dict[str, str]:
-        """By Deployment, when it came to be: with the last write before its controller saw it.
+        """Return when each Deployment was created: at the last write before its controller saw it.
 
-        A write whose sender is killed meanwhile may come to nothing, whatever its answer says.
+        A write of a killed client may have no effect, whatever its response is.
         """
         result, seen = dict[str, str](), set[str]()
         for entry in self._entries("deployments"):
@@ -130,7 +130,7 @@ class Fleet:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(APPLICATION, f"argocd{self.suffix}", name)
             require_live(
-                await ClusterClient(Dispatcher(world)).patch(ref, body, manager="somebody")
+                await ClusterClient(Dispatcher(world)).patch(ref, body, manager="other-client")
             )
 
     async def is_there(self, name: str) -> bool:
@@ -159,7 +159,7 @@ async def fleet(cluster: tuple[ControlPlane, bool], tmp_path: Path) -> Fleet:
 
 
 async def until(process: Process, result: str, *names: str) -> None:
-    """Read events until this was told of all these units."""
+    """Read events until all these units have had this event."""
     left, last = set(names), list[str]()
     assert process.stdout is not None
     while left:
@@ -172,7 +172,7 @@ async def until(process: Process, result: str, *names: str) -> None:
 
 
 def assert_in_steps(fleet: Fleet) -> None:
-    """Each step behind the one before, and never more of one under way than its limit."""
+    """Each step follows the previous one, and its units in progress never exceed its limit."""
     begun, ready = fleet.written(), fleet.ready()
     assert set(begun) == set(NAMES)
     for early, later in itertools.pairwise(STEPS):

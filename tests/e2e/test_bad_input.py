@@ -24,7 +24,7 @@ pytestmark = pytest.mark.kube
 
 
 async def error_of(kubeconfig: Path, context: str | None = None) -> TidegateError:
-    """What somebody sees who tries to connect."""
+    """Output for a user who tries to connect."""
     with pytest.raises(TidegateError) as caught:
         async with real_world(kubeconfig=kubeconfig, context=context):
             pass

@@ -20,7 +20,7 @@ WAVES = {"databases": -3, "configmaps": -2, "secrets": -2, "serviceaccounts": -2
 GATES = ("databases/", "deployments/", "jobs/")
 """What takes a while to become what it should be."""
 MIGRATES = ("--set", "migration.enabled=true")
-"""WordPress has no migration unless it is asked for one."""
+"""WordPress has a migration only if it is enabled."""
 NEXT = (*MIGRATES, "--set", "image.tag=v2")
 
 
@@ -39,7 +39,7 @@ class AuditedWrite(NamedTuple):
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody but us runs."""
+    """A control plane on which only we run the pods."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 
@@ -55,19 +55,19 @@ async def stage(
 
 
 def entries(stage: NamespaceStage, *, after: int = 0) -> list[AuditedWrite]:
-    """What the command wrote in its namespace, in order, without the first so many."""
+    """The writes of the command in its namespace, in order, after a number of earlier ones."""
     return [AuditedWrite(*item) for item in stage.here(stage.writes())[after:]]
 
 
 def assert_in_order(stage: NamespaceStage, written: list[AuditedWrite]) -> None:
-    """Waves came one after another, each behind what the one before it had to become."""
+    """The waves ran in order, each when the previous one was healthy."""
     waves = [entry.wave for entry in written]
     assert waves == sorted(waves)
     for wave in sorted(set(waves))[:-1]:
-        behind = next(entry for entry in written if entry.wave > wave)
+        later = next(entry for entry in written if entry.wave > wave)
         for entry in written:
             if entry.wave == wave and entry.name.startswith(GATES):
-                assert stage.settled(entry.name) < behind.at, (entry.name, behind.name)
+                assert stage.settled(entry.name) < later.at, (entry.name, later.name)
 
 
 async def test_a_chart_is_applied_in_order_upgraded_once_and_deleted_in_reverse(

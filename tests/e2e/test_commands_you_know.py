@@ -54,7 +54,7 @@ WAVES = {"database-init": -1, "keycloak": 0, "write": 3}
 
 
 def rows() -> dict[str, list[str]]:
-    """By what they type, what stands beside it."""
+    """The rest of the row, by the command of the user."""
     result = {}
     for line in PAGE.read_text().splitlines():
         if line.startswith("| `"):
@@ -64,7 +64,7 @@ def rows() -> dict[str, list[str]]:
 
 
 def ours() -> list[str]:
-    """All commands of ours, each once, with what deletes behind everything else."""
+    """All commands of Tidegate, each once; those that delete come last."""
     result = dict.fromkeys(
         command for cells in rows().values() if len(cells) > 1 for command in CODE.findall(cells[0])
     )

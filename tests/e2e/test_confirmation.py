@@ -1,4 +1,4 @@
-"""Before a real cluster is changed, somebody is asked: what is shown, and what becomes of it."""
+"""The confirmation before changes of a real cluster: its text and its effect."""
 
 from __future__ import annotations
 

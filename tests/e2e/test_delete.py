@@ -32,14 +32,14 @@ LEAVING = {**WAVES, "jobs/farewell": 0}
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody but us runs."""
+    """A control plane on which only we run the pods."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 
 
 @pytest.fixture
 async def stage(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[NamespaceStage]:
-    """One in which the first example lives, with a hook for its end."""
+    """A namespace with the first example, and a hook for its deletion."""
     async with open_namespace(bare_plane, tmp_path) as stage:
         stage.slow_database(2)
         (stage.shop / "farewell.yaml").write_text(FAREWELL)
@@ -56,7 +56,7 @@ def deletions(stage: NamespaceStage) -> dict[str, str]:
 
 
 def ends(stage: NamespaceStage) -> dict[str, str]:
-    """When anybody last wrote to each object: an owner goes when its finalizer is taken off."""
+    """The time of the last write to each object: an owner is gone when its finalizer is removed."""
     last: dict[str, str] = {}
     for entry in read_audit(stage.plane.audit_log):
         target = entry.object_ref

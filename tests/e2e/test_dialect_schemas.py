@@ -1,7 +1,7 @@
-"""What we say of objects of Argo CD and Flux is what a real server with their CRDs says.
+"""Local validation of Argo CD and Flux objects agrees with a real server with their CRDs.
 
-Good objects are spoiled at random and shown to both. Rules in CEL are the server's alone, and so
-is what it cannot place.
+Valid objects are corrupted at random and validated by both. CEL rules are left to the server, and
+so are errors without a location.
 """
 
 from __future__ import annotations

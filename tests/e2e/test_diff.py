@@ -22,8 +22,8 @@ from tests.support.write_sequences import random_sequences
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.change import DiffAction
-from tidegate.plan.diff.adoption import LAST_APPLIED
 from tidegate.plan.diff.compare import compare
+from tidegate.plan.diff.last_applied import LAST_APPLIED
 from tidegate.world.messages import Forbidden, Invalid, Success
 
 pytestmark = pytest.mark.kube

@@ -68,7 +68,7 @@ async def test_commands_on_a_cluster_print_the_documented_output(
 
 
 async def forget_the_shop(kubeconfig: Path) -> None:
-    """Its namespace stays by design; somebody may tell the story again."""
+    """Delete the namespace, which stays by design, so that the example can run again."""
     async with real_world(kubeconfig=kubeconfig) as world:
         client = ClusterClient(Dispatcher(ResilientWorld(world)))
         await client.delete(SHOP)

@@ -1,7 +1,7 @@
 """Three layers of Flux on a real API server that serves its kinds: SOPS, checks, waits.
 
-What came when is read from the audit log; what Flux's own controller said of the same layers was
-recorded beside it (`make test-peers`).
+The order is read from the audit log; the conditions that Flux's own controller wrote for the same
+layers were recorded (`make test-peers`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ async def fleet(cluster: ControlPlane, key: AgeKey, tmp_path: Path) -> Fleet:
 
 
 def with_canary(*folders: Path) -> list[Path]:
-    """The files below these that have it; somebody else's may go meanwhile."""
+    """The files below these directories with this text; files of other tests may disappear."""
     result: list[Path] = []
     for path in (path for folder in folders for path in folder.rglob("*")):
         with suppress(OSError):

@@ -46,7 +46,7 @@ def a_rule(group: str, *resources: str, verbs: list[str]) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """Somebody with few rights, at a unit with a ConfigMap and, a wave later, a Service."""
+    """A user with few permissions; a unit with a ConfigMap and, a wave later, a Service."""
 
     site: Site
     client: ClusterClient

@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 
 
 class JobUnit:
-    """A unit with Jobs in several waves and a hook behind them, in a namespace of its own."""
+    """A unit with Jobs in several waves and a hook after them, in a separate namespace."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self.plane, self.folder = plane, folder / "unit"

@@ -1,4 +1,4 @@
-"""Charts in overlays: our workers in the place of helm give what kustomize gives with real helm."""
+"""Charts in overlays: our workers return what kustomize returns with the real helm."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ AWAITED = (
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody runs."""
+    """A control plane on which no kubelet runs the pods."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 

@@ -29,7 +29,7 @@ SHOWN = ["applying 001", "user *** is there", "\x1b[2Jdone"]
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody but us runs."""
+    """A control plane on which only we run the pods."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 

@@ -27,7 +27,7 @@ LONG = Ms(2 * MINUTE)
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody runs: kwok keeps its node alive, no more."""
+    """A control plane without a kubelet: kwok only keeps the node alive."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 
@@ -40,7 +40,7 @@ async def bare_site(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[S
 
 @asynccontextmanager
 async def a_kubelet(site: Site, scenario: str, folder: Path) -> AsyncIterator[None]:
-    """Runs beside the test, on a connection of its own."""
+    """Runs in parallel with the test, on a separate connection."""
     path = folder / "scenario.yaml"
     path.write_text(scenario)
     async with (

@@ -34,7 +34,7 @@ spec:
 
 @pytest.fixture
 async def stage(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[NamespaceStage]:
-    """A unit has brought a namespace, and a Deployment in it."""
+    """A unit that has created a namespace and a Deployment in it."""
     files = tmp_path / "files"
     files.mkdir()
     async with open_namespace(plane, tmp_path, files=files) as stage:

@@ -44,7 +44,7 @@ FRIGATE = (
 
 
 async def test_a_cluster_with_its_own_argo_cd(platform_plane: ControlPlane, tmp_path: Path) -> None:
-    """Its wave 0 brings Argo CD, which is alive from then on, and has to be held."""
+    """Wave 0 deploys Argo CD, which is running from then on and must be paused."""
     scenario = EXAMPLES / "homelab" / "scenarios" / "first-day.yaml"
     async with inhabited(platform_plane, tmp_path, scenario):
         root = copy_of("homelab", tmp_path)

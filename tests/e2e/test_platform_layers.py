@@ -22,7 +22,7 @@ LAYERS = (
     ["auth/deployments/authentik-server"],
 )
 AUTHENTIK = ("auth/deployments/authentik-server", "auth/namespaces/auth")
-"""What the release brings goes before what it stands on."""
+"""Objects of the release are deleted before their dependencies."""
 
 
 async def test_three_layers_with_helm_releases(

@@ -46,7 +46,7 @@ async def create_all(plane: ControlPlane, *bodies: JsonObject) -> None:
 
 
 async def a_fleet(plane: ControlPlane, root: Path, place: str, **spec: Json) -> Fleet:
-    """`web` of a project, beside `free`; the project is in Git, or lives in the cluster alone."""
+    """`web` of a project, next to `free`; the project is in Git, or only in the cluster."""
     suffix = f"-p{next(_numbers)}"
     fleet = Fleet(plane, Repository(root / "platform", suffix), served=True)
     two_units(fleet.repository.root, suffix, **spec)

@@ -1,4 +1,4 @@
-"""On a real API server: nothing secret is left anywhere, and a damaged journal is made anew."""
+"""On a real API server: no secret remains anywhere, and a damaged journal is rebuilt."""
 
 from __future__ import annotations
 
@@ -116,4 +116,4 @@ async def _damage(client: ClusterClient, unit: str) -> None:
 
 
 def _patch(ref: Ref, body: Json) -> Write:
-    return Write(verb=Verb.PATCH, ref=ref, body=msgspec.json.encode(body), manager="somebody")
+    return Write(verb=Verb.PATCH, ref=ref, body=msgspec.json.encode(body), manager="other-client")

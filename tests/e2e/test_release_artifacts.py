@@ -1,6 +1,6 @@
-"""Releases on a real API server whose charts lie in a registry: helm and their statuses tell which.
+"""Releases with charts of a registry on a real API server: helm and the statuses show the version.
 
-The registry is on loopback, and stands for any other.
+The registry is on loopback, and represents any other.
 """
 
 from __future__ import annotations

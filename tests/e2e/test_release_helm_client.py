@@ -1,4 +1,4 @@
-"""Helm 3, helm 4 and we take turns with one release on a real API server; nobody loses anything."""
+"""Helm 3, helm 4 and Tidegate alternate on one release on a real API server, and lose nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def has_key(stage: ReleaseNamespace, key: str) -> None:
 
 
 def superseded(many: int) -> list[tuple[int, str]]:
-    """So many revisions, of which the last one stands."""
+    """The release has so many revisions, and the last one is deployed."""
     return [*((item, "superseded") for item in range(1, many)), (many, "deployed")]
 
 

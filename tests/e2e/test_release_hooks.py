@@ -27,7 +27,7 @@ OBJECTS = {"configmaps/b", "configmaps/d", "secrets/d", "serviceaccounts/c", "se
 KINDS = "jobs,configmaps,serviceaccounts,secrets,services"
 BESIDES = ("secret/sh.helm.", "configmap/kube-root-ca.crt", "serviceaccount/default")
 AT_ONCE = 4
-"""So many of helm's processes."""
+"""The number of helm processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ async def test_failed_hooks_leave_the_same_objects_as_helm(
     charts = {name: {**broken} for name, (broken, _) in FAILING.items()}
     comparison = HelmComparison(plane, tmp_path, charts, "failing", "fallen")
     comparison.open()
-    for to in ("one", "one"):  # the same is tried once more
+    for to in ("one", "one"):  # the same release is retried
         await comparison.ours(to, fails=True)
         await comparison.theirs(to, fails=True)
         assert_alike(comparison)

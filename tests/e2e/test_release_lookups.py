@@ -61,7 +61,7 @@ async def test_lookup_reads_the_cluster_and_a_second_sync_changes_nothing(
 
 
 async def test_lookup_reads_objects_of_earlier_steps(plane: ControlPlane, tmp_path: Path) -> None:
-    """It cannot be rendered before; then the chart has another name, and is installed anew."""
+    """It cannot be rendered earlier; then the chart has another name, and is reinstalled."""
     config, namespace = plane.kubeconfig("admin"), f"{HOME}-later"
     kubectl(config, "create", "namespace", namespace)
     shop = ChartRepository(tmp_path / "repository", namespace, file="apps/release.yaml")

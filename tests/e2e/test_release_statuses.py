@@ -1,4 +1,4 @@
-"""What a HelmRelease says of itself on a real API server, and what helm 3 and helm 4 say of it."""
+"""The status of a HelmRelease on a real API server, and the output of helm 3 and helm 4."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ async def test_failed_tests_are_reported_ignored_or_remediated(
 
 
 def break_upgrade(stage: ReleaseNamespace, strategy: str) -> None:
-    """What is tried next fails behind its last object, be it an install or an upgrade."""
+    """Make the next install or upgrade fail after its last object."""
     remediation: Json = {"retries": 2, "strategy": strategy}
     last: Json = {"remediation": {"remediateLastFailure": True}}
     stage.shop.put("templates/more.yaml", config_map("more", to="more"))
@@ -211,7 +211,7 @@ async def test_a_failed_upgrade_with_the_uninstall_strategy_is_retried_as_an_ins
 
 
 def is_observed(resource: JsonObject) -> bool:
-    """Whether the status speaks of what is asked for now."""
+    """Whether the status is that of the current generation."""
     return get_value(resource, "status", "observedGeneration") == get_value(
         resource, "metadata", "generation"
     )

@@ -33,7 +33,7 @@ def stage(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -
 
 
 def read_by_helm(stage: ReleaseNamespace, namespace: str = "") -> list[Json]:
-    """All that `helm get` says of a release; of its objects without what Flux puts onto them."""
+    """The output of `helm get` for a release, without the labels that Flux adds to its objects."""
     values = [
         stage.helm("get", "values", "web", *item, namespace=namespace) for item in ((), ("--all",))
     ]
@@ -55,7 +55,7 @@ def without_origin(body: bytes) -> Json:
 
 
 def released_by_helm(stage: ReleaseNamespace, to: str) -> list[Json]:
-    """What helm says of the same chart when it has released that itself, next door."""
+    """The output of helm for the same chart, released by helm in another namespace."""
     namespace, words = f"{stage.namespace}-helm", ("--create-namespace", "--set", f"to={to}")
     stage.helm("upgrade", "--install", "web", stage.chart, *words, namespace=namespace)
     return read_by_helm(stage, namespace)

@@ -1,7 +1,7 @@
-"""A release on a real API server, killed at random: nothing is entered twice, nothing is left open.
+"""A release on a real API server, killed at random: no record is repeated or stays pending.
 
-Whoever is killed leaves a lease, which others look at for its whole term before they go on. Here it
-is deleted at once, as an operator may do who knows that the process is gone.
+A killed process leaves a lease, which others watch for its whole term before they continue. Here
+it is deleted at once, as an operator may do who knows that the process is gone.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 HOME, USER = "released-killed", "tidegate"
 KILLS, SEED, LINES = 10, 19, 30
-"""So many are killed, each after at most so many lines of what it tells."""
+"""Kill so many processes, each after at most so many lines of output."""
 CREATED = 201
 NUMBER = "{{ .Release.Revision }}"
-EVENTS = {"before": "pre-install,pre-upgrade", "behind": "post-install,post-upgrade"}
+EVENTS = {"before": "pre-install,pre-upgrade", "later": "post-install,post-upgrade"}
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Rollouts on a real server that do not come to their end: each end has an exit code of its own."""
+"""Rollouts on a real server that do not finish: each end has its own exit code."""
 
 from __future__ import annotations
 

@@ -71,13 +71,13 @@ class Program:
         return cls(started)
 
     async def event(self) -> Event | None:
-        """What it tells next; None: it has nothing more to tell."""
+        """The next event, or None at the end."""
         assert self.process.stdout is not None
         line = await self.process.stdout.readline()
         return msgspec.json.decode(line, type=Event) if line else None
 
     async def wrote(self, count: int) -> None:
-        """Hear that so many objects were written."""
+        """Read events until this number of objects was written."""
         while count and (event := await self.event()):
             count -= event.type is EventType.OBJECT_WRITTEN
         assert not count, "it ended before"
@@ -122,7 +122,7 @@ async def living(client: ClusterClient, plan: Plan) -> dict[str, LiveObject]:
 def assert_versions_in_order(
     history: AuditHistory, live_objects: dict[str, LiveObject], *, waves: int = WAVES
 ) -> None:
-    """The same by the server's count of changes: nobody but us ever writes these ConfigMaps."""
+    """The same, by the change count of the server: only we write these ConfigMaps."""
     for wave in range(1, waves):
         first = min(int(live_objects[f"w{wave:02}-{letter}"].resource_version) for letter in "ab")
         assert history.ready[wave - 1, 1].version < first, wave

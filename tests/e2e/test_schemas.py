@@ -1,13 +1,13 @@
-"""What we say of an object is what a real server says of it.
+"""Local validation agrees with a real server.
 
-Whole objects are spoiled at random, a few hundred of them, and shown to both. Known differences:
+A few hundred objects are corrupted at random and validated by both. Known differences:
 
 - An apply names one unknown field of each object, and Go chooses which; we name all.
 - Go's decoder names its own types of strings (`v1.RestartPolicy`) and embedded structs
-  (`volumes.VolumeSource.configMap`), which a schema does not tell.
-- What is wrong with the head of an embedded object is told in a sentence of its own.
-- What a server asks of built-in objects is asked here in part: what we find it finds, and where
-  it finds nothing, neither do we.
+  (`volumes.VolumeSource.configMap`), which a schema does not contain.
+- Errors in the metadata of an embedded object have their own message.
+- We check only a part of what a server requires of built-in objects: the server reports every
+  error that we report, and we accept every object that the server accepts.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def test_an_apply_of_a_built_in_object_is_validated_like_on_the_server(
 
 
 def is_reported(theirs: tuple[Cause, ...], ours: tuple[Cause, ...]) -> bool:
-    """Whether the server says the same, or as much of it as Go came to see."""
+    """Whether the server reports the same, or the part of it that Go reached."""
     if any(cause.reason == "unknown" for cause in ours):
         return bool(theirs) and set(theirs) <= set(ours)
     return theirs == ours

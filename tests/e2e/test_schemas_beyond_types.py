@@ -1,4 +1,4 @@
-"""What a server asks beyond types, of CRDs and of built-in objects, is asked here in its words."""
+"""Validation beyond types, of CRDs and built-in objects, with the messages of the server."""
 
 from __future__ import annotations
 

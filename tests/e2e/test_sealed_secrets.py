@@ -1,4 +1,4 @@
-"""Whoever has the key of the example opens it with the code of sealed-secrets, and nobody else."""
+"""The code of sealed-secrets opens the values of the example with its key, and with no other."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 TRIED = 3_000
 HOLE = "hole"
-"""Stands where something else is put."""
+"""Placeholder for a value that is replaced."""
 KEY = "key-hole"
 """The same for keys."""
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -149,7 +149,7 @@ def whole(kind: str) -> JsonObject:
 
 
 def fill(body: JsonObject, texts: list[str], every: int) -> JsonObject:
-    """Put texts into one of so many holes; the others get a plain one."""
+    """Put texts into one of several placeholders; the others get a plain one."""
     places = itertools.count(1)
 
     def text(hole: str) -> str:

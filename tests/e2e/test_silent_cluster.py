@@ -16,7 +16,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.conftest import Site
-from tests.e2e.output import events_of
+from tests.e2e.output import events_of, read_until
 from tests.support.cluster_client import require_items
 from tidegate.model.k8s.kinds import JOB, NODE
 from tidegate.model.k8s.objects import Ref
@@ -64,16 +64,6 @@ async def a_waiting_rollout(site: Site, folder: Path, *options: str) -> AsyncIte
         yield process
 
 
-async def wait_for(process: Process, kind: str) -> list[str]:
-    """Read the events of a rollout up to the first one of a kind."""
-    assert process.stdout is not None
-    lines: list[str] = []
-    while not lines or f'"{kind}"' not in lines[-1]:
-        lines.append((await process.stdout.readline()).decode())
-        assert lines[-1], f"ended without {kind}"
-    return lines
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
     ("number", "options", "code"),
@@ -94,11 +84,11 @@ async def test_a_rollout_ends_although_its_cluster_does_not_answer(
 ) -> None:
     async with a_waiting_rollout(own_site, tmp_path, *options) as process:
         assert process.stdout is not None
-        await wait_for(process, "gate.waiting")
+        await read_until(process, "gate.waiting")
         LOSSES[loss](own_site.plane)
         lost_at = time.monotonic()
         try:
-            await wait_for(process, "cluster.waiting")
+            await read_until(process, "cluster.waiting")
             noticed_at = time.monotonic()
             if number is not None:
                 process.send_signal(number)
@@ -120,11 +110,11 @@ async def test_a_rollout_continues_when_its_cluster_answers_again(
 ) -> None:
     async with a_waiting_rollout(own_site, tmp_path, "--timeout", "90s") as process:
         assert process.stdout is not None
-        await wait_for(process, "gate.waiting")
+        await read_until(process, "gate.waiting")
         own_site.plane.kill("apiserver")
-        await wait_for(process, "cluster.waiting")
+        await read_until(process, "cluster.waiting")
         own_site.plane.revive("apiserver")
-        await wait_for(process, "cluster.answered")
+        await read_until(process, "cluster.answered")
         async with own_site.client(own_site.kubeconfig()) as client:
             (page,) = await client.ask(List(Selection(NODE)))
             node = require_items(page)[0].ref

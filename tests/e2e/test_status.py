@@ -1,4 +1,4 @@
-"""`tidegate status` and `plan` beside a real API server."""
+"""`tidegate status` and `plan` with a real API server."""
 
 from __future__ import annotations
 

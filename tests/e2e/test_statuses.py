@@ -52,7 +52,7 @@ COLUMNS = (
 IN_ORDER = """.[] |
   select(.metadata.labels.project=="fineract-dev") |
   "\\(.metadata.annotations["argocd.argoproj.io/sync-wave"] // "0")\\t\\(.metadata.name)\\t\\(.status.sync.status)"
-"""  # noqa: E501 - as it stands there
+"""  # noqa: E501 - copied from the page
 
 
 WAVES = {"database-init": -1, "keycloak": 0, "oauth2-proxy": 1, "fineract": 2}
@@ -142,7 +142,7 @@ def message_of(fleet: Fleet, name: str) -> str:
 
 
 def status_writes(fleet: Fleet) -> list[str]:
-    """Which own objects were told how they are, and what was told beside that."""
+    """The unit resources whose statuses were written, and the other writes."""
     suffix = fleet.repository.suffix
     return [
         f"{item.object_ref.resource}/{item.object_ref.name}"
@@ -255,7 +255,7 @@ async def test_a_killed_rollout_leaves_a_unit_in_progress_and_the_next_one_finis
 
 @contextmanager
 def a_controller(fleet: Fleet, dialect: str) -> Iterator[str]:
-    """The controller of a dialect is alive, as far as anybody can see that; gives its home."""
+    """Create the pod of a controller of a dialect, and return its namespace."""
     is_argo = dialect == "argo"
     labels: Json = (
         {"app.kubernetes.io/name": "argocd-application-controller"}

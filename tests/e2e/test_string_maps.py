@@ -1,7 +1,7 @@
-"""Maps of text in built-in objects are read as a real server reads them.
+"""Maps of strings in built-in objects are read as a real server reads them.
 
-What is applied of an object comes to what the object itself would come to, is refused where that
-would be, and is found unchanged afterwards.
+An apply has the same result as a create of the same object, is rejected if the create would be, and
+is unchanged afterwards.
 """
 
 from __future__ import annotations

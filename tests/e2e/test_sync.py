@@ -23,7 +23,7 @@ CANARY = "puffin-sleeps-at-sea"
 
 @pytest.fixture(scope="module")
 def bare_plane() -> Iterator[ControlPlane]:
-    """A control plane whose pods nobody but us runs."""
+    """A control plane on which only we run the pods."""
     with ControlPlane.start(runs_pods=False) as running:
         yield running
 
@@ -35,7 +35,7 @@ async def stage(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Names
 
 
 def assert_in_order(stage: NamespaceStage) -> None:
-    """Waves came one after another, each behind what the one before it had to become."""
+    """The waves ran in order, each when the previous one was healthy."""
     first = {name: at for _, name, at in reversed(stage.here(stage.writes()))}
     assert set(first) == set(WAVES)
     waves = [WAVES[name] for name in sorted(first, key=lambda name: first[name])]

@@ -47,7 +47,7 @@ UNPRINTED = {
     "VolumeAttachment",
     "VolumeAttributesClass",
 }
-"""Kinds of which nobody simulates anything: their names and ages are shown."""
+"""Kinds that are not simulated: their names and ages are shown."""
 LATE = 3
 """Seconds that may have passed between the server's look at its clock and ours."""
 
@@ -75,7 +75,7 @@ async def served(client: ClusterClient) -> ServedKinds:
 
 
 def is_own(kind: Kind) -> bool:
-    """Whether Kubernetes brings it; others may be there for other tests."""
+    """Whether Kubernetes creates it; other tests may have created others."""
     return "." not in kind.group or kind.group.endswith(".k8s.io")
 
 
@@ -148,7 +148,7 @@ async def test_every_cell_equals_that_of_a_real_server(
 
 
 async def create(client: ClusterClient, body: JsonObject) -> None:
-    """Create an object, and say of it what its status says."""
+    """Create an object, and write its status."""
     status = body.get("status")
     created = await client.eventually(
         lambda: client.create({key: part for key, part in body.items() if key != "status"}),

@@ -105,7 +105,7 @@ async def test_a_change_after_unchanged_children_is_applied_at_once(fleet: Fleet
     ]
 
 
-@pytest.mark.timeout(600)  # who comes next waits until the killed one is taken for dead
+@pytest.mark.timeout(600)  # the next process waits until the killed one is considered dead
 async def test_a_rollout_killed_ten_times_has_the_same_result(fleet: Fleet) -> None:
     shop(fleet)
     if fleet.served:

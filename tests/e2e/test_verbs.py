@@ -29,7 +29,7 @@ async def run(fleet: Fleet, *words: str) -> CommandResult:
 
 
 def a_flux(fleet: Fleet) -> str:
-    """A pod that is called like a controller of Flux's, and never runs: somebody answers for it."""
+    """A pod with the name of a Flux controller that never runs; the test answers for it."""
     namespace = f"flux-system{fleet.repository.suffix}"
     pod = {
         "apiVersion": "v1",
@@ -48,7 +48,7 @@ def a_flux(fleet: Fleet) -> str:
 
 
 async def answer(fleet: Fleet, name: str, namespace: str) -> None:
-    """Say once that what is asked for is done."""
+    """Report once that the request is done."""
     text, unit_resource = "", dict[str, Json]()
     while not text:
         result = await asyncio.to_thread(bodies, fleet, "kustomizations", "flux-system")

@@ -1,4 +1,4 @@
-"""`tidegate verify` on a real API server: after a good rollout, and when somebody was faster."""
+"""`tidegate verify` on a real API server, after a correct rollout and after an early write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _numbers = itertools.count(1)
 
 
 class VerifiedUnit:
-    """A directory of manifests for a namespace of its own: a Job, and three waves behind it."""
+    """A directory of manifests for a separate namespace: a Job, and three waves after it."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self.plane, self.folder = plane, folder / "unit"

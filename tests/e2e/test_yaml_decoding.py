@@ -1,4 +1,4 @@
-"""The API server itself is asked what it makes of YAML, and must say what we say."""
+"""The API server decodes YAML as we do."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Rollouts on every world: a test asks for a `stage` and gets one of each.
+"""Rollouts on every World: a test that uses `stage` runs on each of them.
 
-On a `stage` nothing lives but an API server: the test writes every status itself. On a
-`living_stage` controllers and a kubelet are at work.
+A `stage` has only an API server: the test writes every status itself. A `living_stage` has
+controllers and a kubelet.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def record(living_world: World, living_stage: Stage, request: pytest.FixtureRequ
 async def answering(
     world: World, stage: Stage, request: pytest.FixtureRequest
 ) -> AsyncIterator[HookServer]:
-    """A webhook's other end, which does not answer before it is told to."""
+    """The server of a webhook, which does not answer until the test allows it."""
     if isinstance(world, Sandbox):
         yield await an_answering_service(stage.client)
         return

@@ -1,4 +1,4 @@
-"""The other end of a webhook: alive, and yet it does not answer before it is told to."""
+"""The server of a webhook: it runs, but does not answer until the test allows it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class HookServer:
-    """How a server calls it, and how it is told to answer."""
+    """How an API server calls it, and how the test sets its answers."""
 
     client: JsonObject
     start: Callable[[], Awaitable[None]]

@@ -1,4 +1,4 @@
-"""Gates and our text: a verdict about a text that somebody else has put there opens nothing."""
+"""Gates and applied manifests: a verdict about a changed manifest opens no gate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.builders import make_config_map, make_deployment, make_object
 from tests.support.cluster_client import require_live
-from tests.support.rollout_objects import BEHIND, WEB
+from tests.support.rollout_objects import FOLLOWING, WEB
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import RunningRollout, Stage
 from tests.support.rollout_statuses import addressed, ready
@@ -38,7 +38,7 @@ EMPTIED: JsonObject = {"spec": {"replicas": 0}}
 
 
 def idle(generation: int) -> JsonObject:
-    """A Deployment of no replicas, which is well."""
+    """A Deployment without replicas, which is healthy."""
     counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
     return {**ready(generation), **dict.fromkeys(counts, 0)}
 
@@ -58,13 +58,13 @@ async def hanging(stage: Stage) -> RunningRollout:
     await first.waits("NotObserved")
     await stage.says(WEB, ready(1))
     assert (await first.ends()).result == "passed"
-    rolling = stage.start(NEWER, BEHIND)
+    rolling = stage.start(NEWER, FOLLOWING)
     await rolling.waits("NotObserved")
     return rolling
 
 
 async def put_back(stage: Stage, theirs: LiveObject) -> LiveObject:
-    """The object when somebody has changed its text after this state."""
+    """The object after another client has changed its spec."""
 
     def is_later(live: LiveObject | None) -> bool:
         return live is not None and live.generation > theirs.generation
@@ -110,7 +110,7 @@ async def test_an_object_that_another_writer_made_healthy_opens_no_gate(
     assert field in result.message
     assert not rolling.is_open
     assert says(ours) == ("app:2", 1)
-    assert isinstance(await stage.client.get(await stage.ref(BEHIND)), NotFound)
+    assert isinstance(await stage.client.get(await stage.ref(FOLLOWING)), NotFound)
     await stage.says(NEWER, ready(ours.generation))
     assert (await rolling.ends()).result == "passed"
 
@@ -134,7 +134,7 @@ async def test_a_writer_that_changes_it_again_and_again_fails_the_step(stage: St
 
 
 async def test_changes_of_unowned_fields_do_not_close_a_gate(stage: Stage) -> None:
-    rolling = stage.start(FREE, BEHIND)
+    rolling = stage.start(FREE, FOLLOWING)
     await rolling.waits("NotObserved")
 
     with stage.world.held():
@@ -153,7 +153,7 @@ async def test_changes_of_unowned_fields_do_not_close_a_gate(stage: Stage) -> No
 
 
 async def test_a_kind_without_a_generation_is_compared_by_its_version(stage: Stage) -> None:
-    rolling = stage.start(BALANCED, BEHIND)
+    rolling = stage.start(BALANCED, FOLLOWING)
     await rolling.waits_for("web")
 
     with stage.world.held():
@@ -172,7 +172,7 @@ async def test_a_healthy_object_is_restored_while_its_step_is_waiting(
     stage: Stage,
 ) -> None:
     settings = make_config_map("settings", mode="fast")
-    rolling = stage.start((settings, WEB), BEHIND)
+    rolling = stage.start((settings, WEB), FOLLOWING)
     await rolling.waits("NotObserved")
 
     theirs = await by_another(stage, settings, {"data": {"mode": "slow"}})

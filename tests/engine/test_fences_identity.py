@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.builders import make_config_map, make_deployment
 from tests.support.cluster_client import require_live
 from tests.support.objects import a_definition
-from tests.support.rollout_objects import BEHIND, WEB, a_gate, an_ingress
+from tests.support.rollout_objects import FOLLOWING, WEB, a_gate, an_ingress
 from tests.support.rollout_stage import HASTY, PATIENT, Stage
 from tests.support.rollout_statuses import addressed, ready
 from tidegate.model.k8s.objects import JsonObject, LiveObject
@@ -15,9 +15,9 @@ from tidegate.model.rollouts.event import EventType
 async def test_health_at_an_old_generation_does_not_open_a_gate(stage: Stage) -> None:
     await _pass_with(stage, WEB, ready(1))
 
-    rolling = stage.start(make_deployment(image="app:2"), BEHIND)
+    rolling = stage.start(make_deployment(image="app:2"), FOLLOWING)
     await rolling.waits("NotObserved")
-    # Its controller has not seen the change, and says once more that all is well.
+    # Its controller has not seen the change, and reports Healthy again.
     stale = await stage.says(WEB, {**ready(1), "collisionCount": 1})
     await rolling.observes(stale)
 
@@ -30,7 +30,7 @@ async def test_health_at_an_old_generation_does_not_open_a_gate(stage: Stage) ->
 async def test_a_kind_without_a_generation_needs_a_newer_status(stage: Stage) -> None:
     await _pass_with(stage, an_ingress("old"), addressed("192.0.2.1"))
 
-    rolling = stage.start(an_ingress("new"), BEHIND)
+    rolling = stage.start(an_ingress("new"), FOLLOWING)
     await rolling.waits("NoNewerStatus")
 
     assert not rolling.is_open
@@ -80,7 +80,7 @@ async def test_a_custom_resource_without_a_status_is_accepted_after_the_settle_t
 
 
 async def test_the_health_of_an_impostor_does_not_open_a_gate(stage: Stage) -> None:
-    rolling = stage.start(make_deployment(image="app:2"), BEHIND)
+    rolling = stage.start(make_deployment(image="app:2"), FOLLOWING)
     await rolling.waits("NotObserved")
     ours = await stage.live(WEB)
 
@@ -118,7 +118,7 @@ async def test_a_deleted_healthy_object_is_restored_while_others_are_awaited(
     stage: Stage,
 ) -> None:
     settings = make_config_map("settings")
-    rolling = stage.start((settings, WEB), BEHIND)
+    rolling = stage.start((settings, WEB), FOLLOWING)
     await rolling.waits("NotObserved")
     first = await stage.live(settings)
 
@@ -135,7 +135,7 @@ async def test_a_deleted_healthy_object_is_restored_while_others_are_awaited(
 async def _pass_with(
     stage: Stage, body: JsonObject, status: JsonObject, *, definition: JsonObject | None = None
 ) -> None:
-    """A first rollout of an object that comes to be well."""
+    """A first rollout of an object that becomes healthy."""
     before = (definition,) if definition else ()
     rolling = stage.start(*before, body, semantics=PATIENT)
     reason = "NotObserved" if body["kind"] == "Deployment" else "NoNewerStatus"
@@ -145,6 +145,6 @@ async def _pass_with(
 
 
 async def _replace(stage: Stage, body: JsonObject) -> LiveObject:
-    """Somebody takes an object away and puts another one in its place."""
+    """Another client deletes an object and creates it again."""
     await stage.client.delete(await stage.ref(body))
-    return require_live(await stage.client.create(body, manager="somebody"))
+    return require_live(await stage.client.create(body, manager="other-client"))

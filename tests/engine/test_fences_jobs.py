@@ -82,7 +82,7 @@ async def test_a_job_that_was_taken_away_before_it_finished_is_made_again(stage:
 
 
 async def _pass_with(stage: Stage, job: JsonObject) -> Run:
-    """A rollout of a Job that comes to its end."""
+    """A rollout of a Job that completes."""
     rolling = stage.start(job, semantics=HASTY)
     await rolling.waits("Running")
     await stage.says(job, complete())

@@ -8,7 +8,7 @@ from plane import ControlPlane
 from tests.support.builders import make_deployment
 from tests.support.cluster_client import require_live
 from tests.support.objects import ACCOUNT, a_namespace
-from tests.support.rollout_objects import BEHIND, WEB
+from tests.support.rollout_objects import FOLLOWING, WEB
 from tests.support.rollout_stage import Stage
 from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Ref
@@ -24,10 +24,10 @@ async def test_paused_controllers_keep_the_gate_closed_until_they_continue(
         require_live(await stage.client.create(a_namespace(stage.namespace)))
         account = Ref(ACCOUNT, stage.namespace, "default")
         await stage.client.settled(account, lambda live: live is not None)
-        first = await stage.roll_out(WEB, BEHIND)
+        first = await stage.roll_out(WEB, FOLLOWING)
         plane.pause("controller-manager")
         try:
-            rolling = stage.start(make_deployment(image="app:2"), BEHIND)
+            rolling = stage.start(make_deployment(image="app:2"), FOLLOWING)
             await rolling.waits("NotObserved")
             changed = await stage.live(WEB)
             await rolling.observes(changed)

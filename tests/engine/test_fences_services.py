@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.engine.hooks import HookServer, a_webhook, an_answering_service
 from tests.support.cluster_client import require_body, require_live
 from tests.support.objects import CRD, a_definition
-from tests.support.rollout_objects import BEHIND, a_gate
+from tests.support.rollout_objects import FOLLOWING, a_gate
 from tests.support.rollout_stage import Stage
 from tidegate.model.k8s.json_fields import get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, Kind, LiveObject, Ref
@@ -37,7 +37,7 @@ async def test_a_webhook_that_does_not_answer_holds_its_gate(
 ) -> None:
     hook = a_webhook(stage.namespace, answering.client)
 
-    rolling = stage.start(hook, BEHIND)
+    rolling = stage.start(hook, FOLLOWING)
     await rolling.waits("WebhookUnreachable", message="failed calling webhook")
 
     assert not rolling.is_open
@@ -46,7 +46,7 @@ async def test_a_webhook_that_does_not_answer_holds_its_gate(
     await stage.client.delete(await stage.ref(hook))
     assert run.result == "passed"
     assert [event.ref for event in run.events_of(EventType.OBJECT_WRITTEN)][-1] == await stage.ref(
-        BEHIND
+        FOLLOWING
     )
 
 
@@ -58,7 +58,7 @@ async def test_a_webhook_is_probed_with_a_live_object_if_the_plan_has_none(
     require_live(await stage.client.create(stage.here(a_gate(group))))
     hook = a_webhook(stage.namespace, answering.client, asks=(group, "gates"))
 
-    rolling = stage.start(hook, BEHIND)
+    rolling = stage.start(hook, FOLLOWING)
     await rolling.waits("WebhookUnreachable", message="failed calling webhook")
 
     assert not rolling.is_open
@@ -71,10 +71,10 @@ async def test_a_webhook_is_probed_with_a_live_object_if_the_plan_has_none(
 async def test_a_webhook_with_conditions_must_have_ready_endpoints(stage: Stage) -> None:
     """Only the server can say which objects a condition takes."""
     service = await an_answering_service(stage.client)
-    conditions: list[Json] = [{"name": "some", "expression": "object.metadata.name != 'behind'"}]
+    conditions: list[Json] = [{"name": "some", "expression": "object.metadata.name != 'later'"}]
     hook = a_webhook(stage.namespace, service.client, matchConditions=conditions)
 
-    rolling = stage.start(hook, BEHIND)
+    rolling = stage.start(hook, FOLLOWING)
     await rolling.waits("NoEndpoints")
 
     assert not rolling.is_open
@@ -106,7 +106,7 @@ async def test_a_webhook_that_fails_open_blocks_nothing(
 ) -> None:
     hook = a_webhook(stage.namespace, answering.client, failurePolicy="Ignore")
 
-    run = await stage.roll_out(hook, BEHIND)
+    run = await stage.roll_out(hook, FOLLOWING)
 
     await stage.client.delete(await stage.ref(hook))
     assert set(run.states.values()) == {StepState.PASSED}

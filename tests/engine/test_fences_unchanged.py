@@ -18,7 +18,7 @@ SIZE: JsonObject = {"storage": "1Gi"}
 
 
 def everything(stage: Stage) -> tuple[tuple[JsonObject, ...], ...]:
-    """One of each kind that proves its health in a way of its own."""
+    """One object for each way in which kinds prove their health."""
     group, volume = f"{stage.namespace}.example.org", f"disk-{stage.namespace}"
     return (
         (a_definition(group), a_volume(volume), make_config_map(color="red")),
@@ -32,7 +32,7 @@ def everything(stage: Stage) -> tuple[tuple[JsonObject, ...], ...]:
             make_job("migrate"),
             a_gate(group),
         ),
-        (make_config_map("behind"),),
+        (make_config_map("later"),),
     )
 
 
@@ -40,7 +40,7 @@ def a_volume(name: str) -> JsonObject:
     spec: JsonObject = {
         "capacity": SIZE,
         "accessModes": ["ReadWriteOnce"],
-        "hostPath": {"path": "/tmp/disk"},  # noqa: S108 - nobody mounts it
+        "hostPath": {"path": "/tmp/disk"},  # noqa: S108 - no process mounts it
     }
     return make_object("v1 PersistentVolume", name, namespace="", spec=spec)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.builders import make_deployment, make_object, make_pod_template
 from tests.support.cluster_client import require_live
-from tests.support.rollout_objects import BEHIND, WEB
+from tests.support.rollout_objects import FOLLOWING, WEB
 from tests.support.rollout_stage import HASTY, PATIENT, Stage
 from tests.support.rollout_statuses import ready, stuck
 from tidegate.model.k8s.json_fields import get_mapping
@@ -25,7 +25,7 @@ async def test_degraded_that_recovers_within_its_settle_time_does_not_fail(stage
 
 
 async def test_degraded_that_stays_fails(stage: Stage) -> None:
-    rolling = stage.start(WEB, BEHIND, semantics=HASTY)
+    rolling = stage.start(WEB, FOLLOWING, semantics=HASTY)
     await rolling.waits("NotObserved")
 
     await stage.says(WEB, stuck(1))
@@ -117,4 +117,6 @@ async def _pass_with(stage: Stage, *, image: str) -> None:
 
 async def _pause(stage: Stage, *, paused: bool) -> None:
     ref = await stage.ref(WEB)
-    require_live(await stage.client.patch(ref, {"spec": {"paused": paused}}, manager="somebody"))
+    require_live(
+        await stage.client.patch(ref, {"spec": {"paused": paused}}, manager="other-client")
+    )

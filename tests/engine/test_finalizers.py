@@ -1,4 +1,4 @@
-"""Objects that must make room while a finalizer of another controller holds them."""
+"""Objects to delete that a finalizer of another controller holds."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 
 
 async def going(client: ClusterClient, body: JsonObject, *owned: Kind) -> list[str]:
-    """The kinds of an object and of all that it owns, in the order in which they are gone.
+    """The kinds of an object and of the objects that it owns, in the order of their deletion.
 
-    They are watched before they are there: who looks later may find that a pod has ended. Each kind
-    has a stream of its own, so what was the last to go need not be the last that is told.
+    Watches start before the objects exist, because a pod may end quickly. Each kind has its own
+    stream, so the last deletion need not be the last event.
     """
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     for fromkey in dict.fromkeys((kind, *owned)):
@@ -46,7 +46,7 @@ async def going(client: ClusterClient, body: JsonObject, *owned: Kind) -> list[s
 
 
 def _has_seen(count: int, holds: Callable[[WatchEvent], bool]) -> Callable[[Message], bool]:
-    """Hears facts until something was told of so many objects."""
+    """Collects events until so many objects have had one."""
     known: set[str] = set()
 
     def is_complete(message: Message) -> bool:

@@ -33,7 +33,7 @@ def group_of(cell: str) -> str:
 def test_the_table_of_proofs_is_the_engines() -> None:
     messages = [
         ((group_of(group), kind), proof)
-        for group, kinds, proof in rows_under("How each kind proves it")
+        for group, kinds, proof in rows_under("How each kind proves that its status is current")
         for kind in kinds.split(", ")
     ]
 

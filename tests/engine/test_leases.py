@@ -7,7 +7,7 @@ import base64
 import msgspec
 
 from tests.support.cluster_client import require_live
-from tests.support.rollout_objects import BEHIND, WEB
+from tests.support.rollout_objects import FOLLOWING, WEB
 from tests.support.rollout_stage import Stage
 from tests.support.rollout_statuses import ready
 from tidegate.engine.records.heartbeat import LEASE_DURATION, lease_ref
@@ -34,7 +34,7 @@ async def head_of(stage: Stage) -> dict[str, Json]:
 
 
 async def test_a_finished_unit_has_no_lease_and_no_heartbeat(stage: Stage) -> None:
-    rolling = stage.start(WEB, BEHIND)
+    rolling = stage.start(WEB, FOLLOWING)
     await rolling.waits("NotObserved")
     held, beats = (await head_of(stage))["holder"], await stage.client.get(lease_of(stage))
     await stage.says(WEB, ready(1))
@@ -49,7 +49,7 @@ async def test_a_finished_unit_has_no_lease_and_no_heartbeat(stage: Stage) -> No
 
 
 async def test_a_heartbeat_is_deleted_only_as_it_was_seen(stage: Stage) -> None:
-    rolling = stage.start(WEB, BEHIND)
+    rolling = stage.start(WEB, FOLLOWING)
     await rolling.waits("NotObserved")
     seen = require_live(await stage.client.get(lease_of(stage)))
     note: JsonObject = {"metadata": {"annotations": {"example.org/seen": "1"}}}
@@ -66,7 +66,7 @@ async def test_a_heartbeat_is_deleted_only_as_it_was_seen(stage: Stage) -> None:
 async def test_a_concurrent_write_to_the_record_is_not_overwritten(
     stage: Stage,
 ) -> None:
-    rolling = stage.start(WEB, BEHIND)
+    rolling = stage.start(WEB, FOLLOWING)
     await rolling.waits("NotObserved")
     head = await head_of(stage)
     assert isinstance(head["turn"], int)
@@ -84,9 +84,9 @@ async def test_a_concurrent_write_to_the_record_is_not_overwritten(
 
 
 async def test_the_next_rollout_of_a_plan_waits_for_the_first(stage: Stage) -> None:
-    first = stage.start(WEB, BEHIND)
+    first = stage.start(WEB, FOLLOWING)
     await first.waits("NotObserved")
-    second = stage.start(WEB, BEHIND)
+    second = stage.start(WEB, FOLLOWING)
     await second.emits(EventType.UNIT_WAITING)
     await stage.says(WEB, ready(1))
 
@@ -98,10 +98,10 @@ async def test_the_next_rollout_of_a_plan_waits_for_the_first(stage: Stage) -> N
 
 
 async def test_a_unit_whose_lease_was_deleted_stays_with_its_live_holder(stage: Stage) -> None:
-    first = stage.start(WEB, BEHIND)
+    first = stage.start(WEB, FOLLOWING)
     await first.waits("NotObserved")
     require_live(await stage.client.get(lease_of(stage)))
-    second = stage.start(WEB, BEHIND)
+    second = stage.start(WEB, FOLLOWING)
     await second.emits(EventType.UNIT_WAITING)
 
     await stage.client.delete(lease_of(stage))

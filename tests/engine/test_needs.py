@@ -14,7 +14,7 @@ FIRST = make_config_map("first")
 
 
 def the_refusal(run: Run) -> Event:
-    """A rollout that wrote nothing tells of its fault, and that it is over."""
+    """A rollout that wrote nothing reports its error, and its end."""
     (refused,) = run.events_of(EventType.OBJECT_REFUSED)
     assert [event.type for event in run.events] == [
         EventType.OBJECT_REFUSED,

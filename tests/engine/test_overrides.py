@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.builders import make_object, make_pod_template
 from tests.support.cluster_client import require_live
-from tests.support.rollout_objects import BEHIND
+from tests.support.rollout_objects import FOLLOWING
 from tests.support.rollout_stage import RunningRollout, Stage
 from tests.support.rollout_statuses import ready
 from tidegate.model.k8s.json_fields import get_mapping
@@ -37,7 +37,7 @@ def no_pods(generation: int) -> JsonObject:
 
 
 def old_pods(generation: int) -> JsonObject:
-    """A StatefulSet whose one pod is ready, and of the revision before."""
+    """A StatefulSet whose only pod is ready and runs the previous revision."""
     counts: JsonObject = {**dict.fromkeys(("replicas", "readyReplicas", "currentReplicas"), 1)}
     revisions: JsonObject = {"currentRevision": "web-1", "updateRevision": "web-2"}
     return {"observedGeneration": generation, "updatedReplicas": 0, **counts, **revisions}
@@ -70,15 +70,15 @@ def new_daemons(generation: int) -> JsonObject:
     return nodes(generation, updated=1)
 
 
-class Trick(NamedTuple):
-    """What another client sets, how the workload then looks, and how it looks without it."""
+class Override(NamedTuple):
+    """A field that another client sets, and the status of the workload with and without it."""
 
     kind: str
     field: str
     patch: JsonObject
     undo: JsonObject
-    deceived: Status
-    honest: Status
+    overridden_status: Status
+    updated_status: Status
 
 
 def _strategy(value: Json) -> JsonObject:
@@ -91,8 +91,8 @@ def _selector(value: Json) -> JsonObject:
 
 ROLLING: JsonObject = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
 MANUAL: JsonObject = {"type": "OnDelete", "rollingUpdate": None}
-TRICKS = {
-    "scaled": Trick(
+OVERRIDES = {
+    "scaled": Override(
         "Deployment",
         "spec.replicas",
         {"spec": {"replicas": 0}},
@@ -100,7 +100,7 @@ TRICKS = {
         no_pods,
         ready,
     ),
-    "partition": Trick(
+    "partition": Override(
         "StatefulSet",
         "spec.updateStrategy.rollingUpdate.partition",
         _strategy({"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}),
@@ -108,7 +108,7 @@ TRICKS = {
         old_pods,
         new_pods,
     ),
-    "manual": Trick(
+    "manual": Override(
         "StatefulSet",
         "spec.updateStrategy.type",
         _strategy(MANUAL),
@@ -116,7 +116,7 @@ TRICKS = {
         old_pods,
         new_pods,
     ),
-    "manual daemons": Trick(
+    "manual daemons": Override(
         "DaemonSet",
         "spec.updateStrategy.type",
         _strategy(MANUAL),
@@ -124,7 +124,7 @@ TRICKS = {
         old_daemons,
         new_daemons,
     ),
-    "no node": Trick(
+    "no node": Override(
         "DaemonSet",
         "spec.template.spec.nodeSelector",
         _selector({"no": "node"}),
@@ -133,77 +133,81 @@ TRICKS = {
         new_daemons,
     ),
 }
-tricks = pytest.mark.parametrize("trick", TRICKS.values(), ids=list(TRICKS))
+each_override = pytest.mark.parametrize("override", OVERRIDES.values(), ids=list(OVERRIDES))
 
 
-async def another(stage: Stage, trick: Trick, patch: JsonObject) -> LiveObject:
-    ref = await stage.ref(a_workload(trick.kind, "app:1"))
+async def patch_as_other(stage: Stage, override: Override, patch: JsonObject) -> LiveObject:
+    ref = await stage.ref(a_workload(override.kind, "app:1"))
     changed = await stage.client.patch(ref, patch, patch_type=PatchType.MERGE, manager="eve")
     return require_live(changed)
 
 
-async def start_tricked(stage: Stage, trick: Trick, moment: str) -> RunningRollout:
+async def start_overridden(stage: Stage, override: Override, moment: str) -> RunningRollout:
     """Roll out a newer image of a workload that another client has changed."""
-    newer = a_workload(trick.kind, "app:2")
-    require_live(await stage.client.create(stage.here(a_workload(trick.kind, "app:1"))))
+    newer = a_workload(override.kind, "app:2")
+    require_live(await stage.client.create(stage.here(a_workload(override.kind, "app:1"))))
     if moment == "before":
-        await another(stage, trick, trick.patch)
-    rolling = stage.start(newer, BEHIND)
+        await patch_as_other(stage, override, override.patch)
+    rolling = stage.start(newer, FOLLOWING)
     await rolling.waits_for("web")
     if moment == "during":
-        await another(stage, trick, trick.patch)
+        await patch_as_other(stage, override, override.patch)
     live = await stage.live(newer)
-    await stage.says(newer, trick.deceived(live.generation))
+    await stage.says(newer, override.overridden_status(live.generation))
     return rolling
 
 
 @pytest.mark.parametrize("moment", ["before", "during"])
-@tricks
+@each_override
 async def test_a_gate_waits_while_a_field_of_another_client_keeps_pods_from_running(
-    stage: Stage, trick: Trick, moment: str
+    stage: Stage, override: Override, moment: str
 ) -> None:
-    rolling = await start_tricked(stage, trick, moment)
+    rolling = await start_overridden(stage, override, moment)
 
     waiting = await rolling.waits("Overridden")
-    undone = await another(stage, trick, trick.undo)
-    await stage.says(a_workload(trick.kind, "app:2"), trick.honest(undone.generation))
+    reverted = await patch_as_other(stage, override, override.undo)
+    await stage.says(
+        a_workload(override.kind, "app:2"), override.updated_status(reverted.generation)
+    )
     run = await rolling.ends()
 
-    assert trick.field in waiting.message
+    assert override.field in waiting.message
     assert "eve" in waiting.message
     assert run.result == "passed"
 
 
-@tricks
-async def test_what_git_sets_itself_is_healthy(stage: Stage, trick: Trick) -> None:
-    spec = get_mapping(trick.patch, "spec")
-    asked = a_workload(trick.kind, "app:2")
-    merged = a_workload(trick.kind, "app:2", **{k: v for k, v in spec.items() if k != "template"})
+@each_override
+async def test_what_git_sets_itself_is_healthy(stage: Stage, override: Override) -> None:
+    spec = get_mapping(override.patch, "spec")
+    from_git = a_workload(override.kind, "app:2")
+    merged = a_workload(
+        override.kind, "app:2", **{k: v for k, v in spec.items() if k != "template"}
+    )
     if "template" in spec:
         merged = a_workload(
-            trick.kind,
+            override.kind,
             "app:2",
             template=make_pod_template("web", image="app:2", nodeSelector={"no": "node"}),
         )
-    rolling = stage.start(merged, BEHIND)
+    rolling = stage.start(merged, FOLLOWING)
     await rolling.waits_for("web")
 
-    await stage.says(asked, trick.deceived(1))
+    await stage.says(from_git, override.overridden_status(1))
     run = await rolling.ends()
 
     assert run.result == "passed"
 
 
 async def test_an_object_whose_gate_has_opened_before_may_be_scaled_down(stage: Stage) -> None:
-    trick, web = TRICKS["scaled"], a_workload("Deployment", "app:1")
-    first = stage.start(web, BEHIND)
+    override, web = OVERRIDES["scaled"], a_workload("Deployment", "app:1")
+    first = stage.start(web, FOLLOWING)
     await first.waits_for("web")
     await stage.says(web, ready(1))
     assert (await first.ends()).result == "passed"
-    scaled = await another(stage, trick, trick.patch)
+    scaled = await patch_as_other(stage, override, override.patch)
     await stage.says(web, no_pods(scaled.generation))
 
-    changed = make_object("v1 ConfigMap", "behind", data={"a": "b"})
+    changed = make_object("v1 ConfigMap", "later", data={"a": "b"})
     run = await stage.roll_out((web, changed))
 
     assert run.result == "passed"
@@ -212,7 +216,7 @@ async def test_an_object_whose_gate_has_opened_before_may_be_scaled_down(stage: 
 async def test_replicas_that_an_autoscaler_may_have_set_open_a_gate_unverified(
     stage: Stage,
 ) -> None:
-    trick = TRICKS["scaled"]
+    override = OVERRIDES["scaled"]
     target: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     autoscaler = make_object(
         "autoscaling/v2 HorizontalPodAutoscaler",
@@ -221,7 +225,7 @@ async def test_replicas_that_an_autoscaler_may_have_set_open_a_gate_unverified(
     )
     require_live(await stage.client.create(stage.here(autoscaler)))
 
-    rolling = await start_tricked(stage, trick, "before")
+    rolling = await start_overridden(stage, override, "before")
     run = await rolling.ends()
 
     (unverified,) = run.events_of(EventType.GATE_UNPROVEN)

@@ -1,4 +1,4 @@
-"""Whose objects are: what two units write, what one takes from another, what goes along."""
+"""Ownership: objects of two units, adopted objects, and objects that are deleted with others."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def a_gate(group: str, **spec: Json) -> JsonObject:
 
 
 def the_refusal(run: Run) -> Event:
-    """A rollout that wrote nothing tells of its faults, and that it is over."""
+    """A rollout that wrote nothing reports its errors, and its end."""
     (refused,) = run.events_of(EventType.OBJECT_REFUSED)
     assert [event.type for event in run.events] == [
         EventType.OBJECT_REFUSED,

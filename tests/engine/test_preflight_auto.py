@@ -1,4 +1,4 @@
-"""By default a server is asked about what rules here leave open: once for all that are alike."""
+"""By default the server decides what the local rules cannot: once for all similar objects."""
 
 from __future__ import annotations
 

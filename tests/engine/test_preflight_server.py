@@ -1,4 +1,4 @@
-"""Whom a rollout asks before it writes: nobody, unless only the server can tell."""
+"""Requests before the first write: only those that the local rules cannot decide."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ async def test_objects_of_new_kinds_get_a_dry_run_while_a_gate_waits() -> None:
     slow = annotate(make_deployment("operator"), after="45000")
 
     run = await roll_out(
-        world, make_plan_from(a_strict_definition(), slow, a_gate(), make_config_map("behind"))
+        world, make_plan_from(a_strict_definition(), slow, a_gate(), make_config_map("later"))
     )
 
     messages = [(event.type, event.step) for event in run.events]

@@ -77,7 +77,7 @@ def live_of(body: JsonObject) -> LiveObject:
 
 @dataclass
 class Server:
-    """Answers what it is told to, and remembers what it was asked."""
+    """Returns the given answers, and records the requests."""
 
     says: Callable[[Write], Outcome] = lambda _: Success()
     lists: dict[str, tuple[LiveObject, ...]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Repositories laid out like public ones: `lint` finds what a person finds, and nothing else.
 
-Beside each repository of `tests/data/corpus` is a file with its findings of severity error or
-warning: code, file, and why it is one.
+Each repository of `tests/data/corpus` has a file with its findings of severity error or warning:
+code, file, and the reason.
 """
 
 from __future__ import annotations

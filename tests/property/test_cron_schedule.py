@@ -13,7 +13,7 @@ from tidegate.model.times import MINUTE, Ms
 from tidegate.model.units.schedule import FixedInterval, ScheduleError, parse_schedule
 
 WALK = 3 * 24 * 60
-"""So many minutes are walked: three days."""
+"""The number of tested minutes: three days."""
 BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
 NAMES = {3: ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]}

@@ -1,6 +1,6 @@
 """Reading and writing agree with each other, and with the kubectl that users run.
 
-kubectl is asked once for each batch: it takes a directory of files, and goes on behind a bad one.
+kubectl runs once for each batch: it reads a directory of files, and continues after a bad one.
 """
 
 from __future__ import annotations

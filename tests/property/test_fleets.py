@@ -1,4 +1,4 @@
-"""Several units in one rollout: two clusters, slots, strangers, late comers, and others at work."""
+"""Several units in one rollout: clusters, slots, external objects, late units, other clients."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def play_two(
     """Two rollouts of one plan, of which the second comes later; what is true of both."""
     first = stage.actor(fleet.plan(), ProcessOptions(fast=clocks[0]))
     second = stage.actor(fleet.plan(), ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
-    away = absence.of(first.life) if absence else []
+    away = absence.happenings(first.life) if absence else []
 
     stage.play(first, second, happenings=[*fleet.strangers(stage), *away])
 
@@ -183,7 +183,7 @@ def test_skip_broken_skips_the_invalid_unit_and_its_dependents(fleet: Fleet, bad
     part = ProcessOptions(keeps_going=True)
     run = stage.roll_out(plan, part, fleet.strangers(stage)).run
 
-    left = behind(plan, plan.units[bad].id)
+    left = dependent_steps(plan, plan.units[bad].id)
     rest = msgspec.structs.replace(plan, steps=tuple(s for s in plan.steps if s.id not in left))
     assert run.result == "failed"
     assert_finished(stage, rest)
@@ -200,7 +200,10 @@ def test_no_gate_opens_for_a_spec_that_is_not_live(
     fleet: Fleet, meddlers: list[ObjectEdit]
 ) -> None:
     stage = fleet.stage()
-    happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
+    happenings = [
+        *fleet.strangers(stage),
+        *(meddler.happening(fleet, stage) for meddler in meddlers),
+    ]
 
     actor = stage.roll_out(fleet.plan(), happenings=happenings)
 
@@ -222,7 +225,10 @@ def test_no_gate_opens_when_an_object_is_edited_deleted_and_reverted_at_once() -
         ObjectEdit(59, 2, "reverts"),
     ]
     stage = fleet.stage()
-    happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
+    happenings = [
+        *fleet.strangers(stage),
+        *(meddler.happening(fleet, stage) for meddler in meddlers),
+    ]
 
     actor = stage.roll_out(fleet.plan(), happenings=happenings)
 
@@ -237,7 +243,7 @@ def test_no_gate_opens_for_replicas_that_another_client_sets_to_zero() -> None:
     stage = fleet.stage()
 
     actor = stage.roll_out(
-        fleet.plan(), happenings=[ObjectEdit(1_000, 0, "idles").of(fleet, stage)]
+        fleet.plan(), happenings=[ObjectEdit(1_000, 0, "idles").happening(fleet, stage)]
     )
 
     assert actor.run.result == "failed"
@@ -250,7 +256,10 @@ def test_nor_when_its_process_is_killed_meanwhile(
     fleet: Fleet, meddlers: list[ObjectEdit], turn: int, fast: int
 ) -> None:
     stage = fleet.stage()
-    happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
+    happenings = [
+        *fleet.strangers(stage),
+        *(meddler.happening(fleet, stage) for meddler in meddlers),
+    ]
     dying = stage.actor(fleet.plan(), ProcessOptions(dies_at=turn, lands=turn % 3))
     stage.play(dying, happenings=happenings)
 
@@ -300,7 +309,7 @@ def test_a_newer_plan_of_another_process_takes_its_units_and_leaves_the_rest_run
     assert_two_blocks(stage)
     ends = {event.unit: event.reason for event in first.run.events_of(EventType.UNIT_FINISHED)}
     taken = {unit.id for unit in newer.units}
-    left = set[str]().union(*(behind(plan, unit) for unit in taken))
+    left = set[str]().union(*(dependent_steps(plan, unit) for unit in taken))
     alone = {step.unit for step in plan.steps} - {s.unit for s in plan.steps if s.id in left}
     assert {ends[unit] for unit in alone} <= {"passed"}
 
@@ -311,7 +320,7 @@ def assert_finished(stage: Stage, plan: Plan) -> None:
 
 
 def assert_slots_kept(fleet: Fleet, run: Run) -> None:
-    """By what is told: a unit of the group is under way from its first step to its end."""
+    """By events: a unit of the group is in progress from its first step to its end."""
     grouped = {unit.id for unit in fleet.whole().units if unit.group == GROUP}
     under_way: set[UnitId] = set()
     for event in run.events:
@@ -343,7 +352,7 @@ def most_under_way(plan: Plan, record: Record) -> int:
     return most
 
 
-def behind(plan: Plan, unit: UnitId) -> set[str]:
+def dependent_steps(plan: Plan, unit: UnitId) -> set[str]:
     """The steps of a unit, and all that wait for them."""
     result: set[str] = set()
     ahead = [step.id for step in plan.steps if step.unit == unit]

@@ -84,7 +84,7 @@ def a_repository(seed: int) -> str:
 
 
 async def compare(folder: Path, rules: Semantics | None) -> tuple[bool, bool]:
-    """Whether the graph has no circle, and whether the sandbox comes to an end."""
+    """Whether the graph has no cycle, and whether the rollout in the sandbox passes."""
     pointed = LoadRequest(
         path_or_url=str(folder), render_flags={"namespace": "default", "name": "app"}
     )

@@ -46,10 +46,9 @@ SET = "ApplicationSet/argocd/shop"
 
 @dataclass(frozen=True)
 class LadderTimes:
-    """How long each unit takes, which of them never becomes well, and when the held are approved.
+    """How long each unit takes, which of them never becomes healthy, and when units are approved.
 
-    The second wave of a unit is what takes time. An approval in the second 0 is there before
-    anything begins.
+    The second wave of a unit takes time. An approval in second 0 exists before the rollout starts.
     """
 
     case: Case
@@ -60,7 +59,7 @@ class LadderTimes:
         stage.realm.preload([make_object("v1 Namespace", "tidegate-system", namespace="")])
         return stage
 
-    @cache  # noqa: B019 - a value, which lives as long as an example
+    @cache  # noqa: B019 - a value that exists for one example only
     def plan(self, *, first: int = 0) -> Plan:
         expected = list(self.case.unit_manifests())
         for number, (members, limit) in enumerate(zip(STEPS, LIMITS, strict=True), 1):
@@ -81,7 +80,7 @@ class LadderTimes:
             name = make_unit_id(f"unit-{HELD[number]}")
 
             def approve() -> None:
-                write = build_approval(name.tracking_id, digests[name], "somebody")
+                write = build_approval(name.tracking_id, digests[name], "other-client")
                 stage.realm.clusters[""].server.perform(write)
 
             return Ms(START + self.approved[number]), approve
@@ -118,14 +117,14 @@ def numbered(name: str) -> int:
 
 @dataclass(frozen=True)
 class UnitTimes:
-    """When units began and were well, by the number of the change."""
+    """When units started and became healthy, by the number of the change."""
 
     begun: dict[int, int]
     well: dict[int, int]
     never: int
 
     @classmethod
-    def of(cls, record: Record) -> UnitTimes:
+    def from_record(cls, record: Record) -> UnitTimes:
         begun, well = dict[int, int](), dict[int, int]()
         for at, event in enumerate(record.changes):
             name = event.stored.ref.name
@@ -136,7 +135,7 @@ class UnitTimes:
         return cls(begun, well, len(record.changes))
 
     def keeps_steps(self) -> bool:
-        """Nobody begins before all of the step before are well."""
+        """No unit starts before all units of the previous step are healthy."""
         return all(
             self.well.get(early, self.never) <= self.begun.get(later, self.never)
             for before, after in pairwise(STEPS)
@@ -160,7 +159,7 @@ class UnitTimes:
 
 
 def keeps_all(record: Record) -> bool:
-    seen = UnitTimes.of(record)
+    seen = UnitTimes.from_record(record)
     return seen.keeps_steps() and seen.keeps_limits()
 
 
@@ -211,7 +210,7 @@ def test_a_killed_rolling_sync_keeps_its_limits_and_approvals(
 
 
 def test_new_units_wait_for_units_started_by_the_killed_rollout() -> None:
-    """Also where the first wave is well, and the second is refused for a while."""
+    """Also if the first wave is healthy, and the second is rejected for a while."""
     refused = CallFault(Rejection(ERROR), FaultSelector(name="u1-w1-0"), Frequency(until=Ms(8_000)))
     shape = Shape("Deployment", 20, 0, "well")
     units = (((shape,), (shape,)),) * 12
@@ -228,4 +227,4 @@ def test_new_units_wait_for_units_started_by_the_killed_rollout() -> None:
         ).run
 
         assert run.result == "passed", turn
-        assert UnitTimes.of(stage.record).keeps_limits(), turn
+        assert UnitTimes.from_record(stage.record).keeps_limits(), turn

@@ -86,7 +86,7 @@ DEADLOCK_CODES = frozenset(("ORD004", "ORD005", "ORD006", "ORD008", "ORD042"))
 
 
 async def ends(folder: Path) -> bool:
-    """Whether a rollout by the units' own rules comes to its end."""
+    """Whether a rollout with the native semantics passes."""
     target = ClusterTargets(simulation=SimulationConfig())
     setting = user_render_settings(offline=True, maps=())
     try:

@@ -20,9 +20,9 @@ from tidegate.linting.run import LintOptions
 from tidegate.model.finding import Severity
 
 CLEAN = ("first", "migration", "platform")
-"""Examples that come to their end on an empty cluster."""
+"""Examples that pass on an empty cluster."""
 MOST = 5
-"""Of the mutants of one repository, so many are looked at; which ones is drawn."""
+"""The number of tested mutants of one repository, drawn at random."""
 DRAWS = max(2, EXAMPLES // 50)
 
 Remark = tuple[str, str, Severity | None]
@@ -34,7 +34,7 @@ def texts_of(folder: Path) -> dict[str, str]:
 
 
 async def remarks_on(folder: Path) -> set[Remark]:
-    """What lint says of it that somebody should act on, with what it silently assumes."""
+    """Errors and warnings of lint, and its silent assumptions."""
     report = await lint_at(folder, LintOptions(empty_cluster=True))
     messages: set[Remark] = {
         (finding.code, finding.message, finding.severity)

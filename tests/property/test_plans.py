@@ -117,12 +117,12 @@ def assert_in_order(plan: Plan) -> None:
 def reaches(links: Links, start: int, end: int) -> bool:
     """Whether some edges lead from one to another, over at least one of them."""
     seen: set[int] = set()
-    behind = [after for before, after in links if before == start]
-    while behind:
-        item = behind.pop()
+    later = [after for before, after in links if before == start]
+    while later:
+        item = later.pop()
         if item not in seen:
             seen.add(item)
-            behind += [after for before, after in links if before == item]
+            later += [after for before, after in links if before == item]
     return end in seen
 
 

@@ -32,7 +32,7 @@ def test_a_release_killed_at_any_turn_is_continued(case: ReleaseCase, variant: i
 
 
 def _whole(case: ReleaseCase, upto: int) -> ReleaseStage:
-    """So many releases have passed."""
+    """The number of releases that have passed."""
     master = ReleaseStage(case)
     for to in range(upto):
         master.release(f"{to}")
@@ -44,7 +44,7 @@ def _whole(case: ReleaseCase, upto: int) -> ReleaseStage:
 def test_kill_after_kill_leaves_records_in_order(
     case: ReleaseCase, kills: list[tuple[int, int]]
 ) -> None:
-    """Whatever is asked for next: the last one is deployed, and nothing stays locked."""
+    """After the next rollout, the last revision is deployed, and nothing stays locked."""
     master = ReleaseStage(case)
     for to, turn in kills:
         master.release(f"{to}", dies_at=turn, lands=turn % 3)

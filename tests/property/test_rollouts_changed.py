@@ -78,7 +78,7 @@ BUSY = Case(
     depends=((), (0,)),
     faults=(trouble(0.3), trouble(0.1)),
 )
-"""Its first step is compared anew while a plan is taken in that has no such object."""
+"""The first step is compared again while a plan without its object takes over."""
 
 
 @shared_by(2)

@@ -36,7 +36,7 @@ YIELDS = "yields"
 
 
 def around(name: str) -> PlanFragment:
-    """A step that yields units, with something before it and something behind it."""
+    """A step that creates units, with a step before it and a step after it."""
     first, last = f"{name}-first", f"{name}-last"
     desired = [
         make_unit(make_config_map(f"u-{item}", image="app:1"), name=item, policy=IN_A_HURRY)
@@ -106,11 +106,11 @@ def test_a_part_that_fails_fails_everything_that_yielded_it(case: Case) -> None:
 
     states = run.states
     is_well = all(states[step.id] is StepState.PASSED for step in garden.fruit.steps)
-    yielded, behind = (
+    yielded, later = (
         (StepState.PASSED, StepState.PASSED) if is_well else (StepState.FAILED, StepState.SKIPPED)
     )
-    assert (states["child"], states["child-last/sync/0"]) == (yielded, behind)
-    assert (states["parent"], states["parent-last/sync/0"]) == (yielded, behind)
+    assert (states["child"], states["child-last/sync/0"]) == (yielded, later)
+    assert (states["parent"], states["parent-last/sync/0"]) == (yielded, later)
     causes = {
         event.reason for event in run.events_of(EventType.STEP_FAILED) if event.step in states
     }

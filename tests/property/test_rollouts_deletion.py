@@ -1,4 +1,4 @@
-"""What leaves Git, and units that end, go in their order and once, whoever dies meanwhile."""
+"""Objects removed from Git, and deleted units, are deleted in order and once despite kills."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _deployed_without_hooks(case: HookCase) -> Stage:
 
 
 def _end(case: HookCase, stage: Stage) -> Plan:
-    """What is left is deleted, as somebody finds it who begins now."""
+    """Delete the remaining objects, with what a new process finds in the cluster."""
     expected = case.ending()
     there = {item.ref for item in stage.planned()}
     named = {

@@ -62,10 +62,10 @@ def _is_ill(step: Step) -> bool:
 
 def _failed_before(plan: Plan, states: dict[str, StepState], step: str) -> set[str]:
     """The failed steps from which this one is reached."""
-    result, behind = set[str](), [step]
-    while behind:
-        name = behind.pop()
+    result, later = set[str](), [step]
+    while later:
+        name = later.pop()
         before = [edge.before for edge in plan.edges if edge.after == name]
         result.update(item for item in before if states[item] is StepState.FAILED)
-        behind += before
+        later += before
     return result

@@ -1,4 +1,4 @@
-"""Hooks run once for each rollout, in order, and leave nothing behind, whoever dies meanwhile."""
+"""Hooks run once per rollout, in order, and no object of theirs remains, despite kills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed at any turn and begun anew, a rollout comes to the same end."""
+"""A rollout that is killed at any turn and restarted has the same result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_rollout_killed_at_any_turn_has_the_same_result(case: Case, variant: i
 
 
 def _killed(case: Case, turn: int, variant: int) -> Stage:
-    """A cluster in which somebody died, and some of whose last writes still arrive."""
+    """A cluster after a process died, to which some of its last writes still arrive."""
     stage = Stage(case)
     stage.play(
         stage.actor(case.plan(), ProcessOptions(dies_at=turn, lands=(turn + variant // 2) % 4))

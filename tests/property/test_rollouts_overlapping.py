@@ -138,7 +138,7 @@ READ_WHILE_TAKEN = OverlappingUnits(
         ConcurrentRollout(frozenset({0, 1, 2}), 0, 0, "app:1"),
     ),
 )
-"""A record is read for another unit's sake while somebody else takes it and we try to."""
+"""Read the record of another unit while another process and this one try to take it."""
 absences = st.none() | st.builds(
     Absence, st.integers(10, 9_000), st.integers(1, 30), st.sampled_from(["cut", "frozen"])
 )
@@ -173,7 +173,7 @@ def test_rollouts_of_several_plans_all_finish(
 
 
 def play(crowd: OverlappingUnits, absence: Absence | None) -> tuple[Stage, list[Actor]]:
-    """All of them, to their ends, which must come soon: nobody waits for ever."""
+    """Run all of them to their ends, which must be soon: no process waits forever."""
     stage = Stage(Case((), ()))
     actors = [
         stage.actor(
@@ -181,13 +181,13 @@ def play(crowd: OverlappingUnits, absence: Absence | None) -> tuple[Stage, list[
         )
         for item, name in zip(crowd.parties, NAMES, strict=False)
     ]
-    stage.play(*actors, happenings=absence.of(actors[0].life) if absence else ())
+    stage.play(*actors, happenings=absence.happenings(actors[0].life) if absence else ())
     assert stage.realm.now() - START < 4 * MINUTE
     return stage, actors
 
 
 def assert_written_by_holders(stage: Stage, actors: list[Actor]) -> None:
-    """Whoever wrote an object of a unit was named by the unit's record at that moment."""
+    """Every write to a unit was made by the holder in the record of the unit at that moment."""
     names = {actor.life.world.name: name for actor, name in zip(actors, NAMES, strict=False)}
     marks = {label_value(make_unit_id(f"unit-{item}").tracking_id): f"u{item}" for item in range(4)}
     holders: dict[str, str] = {}

@@ -32,7 +32,7 @@ def test_a_rollout_whose_cluster_never_answers_again_ends_and_is_resumed(
 ) -> None:
     plan, stage = case.plan(), Stage(case)
     left = stage.actor(plan, ProcessOptions(patience=PATIENT))
-    stage.play(left, happenings=Absence(at, FOR_GOOD, way).of(left.life))
+    stage.play(left, happenings=Absence(at, FOR_GOOD, way).happenings(left.life))
 
     run = stage.roll_out(plan, ProcessOptions(holder="two")).run
 
@@ -51,7 +51,7 @@ def test_a_stop_ends_a_rollout_whatever_is_in_flight(
 ) -> None:
     plan, stage = case.plan(), Stage(case)
     actor, stop = stage.actor(plan), Ms(START + at + after)
-    away = Absence(at, FOR_GOOD, way).of(actor.life)
+    away = Absence(at, FOR_GOOD, way).happenings(actor.life)
 
     stage.play(actor, happenings=[*away, (stop, lambda: actor.driver.stop("enough"))])
 
@@ -69,7 +69,7 @@ def test_a_rollout_continues_when_its_cluster_answers_again(
     plan, stage = case.plan(), Stage(case)
     actor = stage.actor(plan, ProcessOptions(patience=PATIENT))
 
-    stage.play(actor, happenings=Absence(at, seconds, way).of(actor.life))
+    stage.play(actor, happenings=Absence(at, seconds, way).happenings(actor.life))
 
     assert actor.run.result == "passed"
     assert stage.objects() == finished(plan)
@@ -83,7 +83,7 @@ def test_a_fleet_whose_clusters_never_answer_again_is_finished_by_another_proces
 ) -> None:
     stage = fleet.stage()
     left = stage.actor(fleet.plan(), ProcessOptions(patience=PATIENT))
-    happenings = [*fleet.strangers(stage), *Absence(at, FOR_GOOD, way).of(left.life)]
+    happenings = [*fleet.strangers(stage), *Absence(at, FOR_GOOD, way).happenings(left.life)]
     stage.play(left, happenings=happenings)
 
     run = stage.roll_out(fleet.plan(), ProcessOptions(holder="two")).run

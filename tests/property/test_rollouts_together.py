@@ -69,7 +69,7 @@ def test_a_disconnected_rollout_leaves_the_rest_to_another_one_of_its_plan(
     first = stage.actor(plan, ProcessOptions(fast=clocks[0]))
 
     second = stage.actor(plan, ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
-    stage.play(first, second, happenings=absence.of(first.life))
+    stage.play(first, second, happenings=absence.happenings(first.life))
 
     assert (first.run.result, second.run.result) == ("passed", "passed")
     assert_two_blocks(stage)
@@ -85,7 +85,7 @@ def test_a_disconnected_rollout_does_not_revert_a_newer_plan(
     first = stage.actor(case.plan(), ProcessOptions(fast=clocks[0]))
 
     second = stage.actor(newer, ProcessOptions(holder="two", begins=begins, fast=clocks[1]))
-    stage.play(first, second, happenings=absence.of(first.life))
+    stage.play(first, second, happenings=absence.happenings(first.life))
 
     error = first.life.error
     assert error is None or error.code == "cluster.superseded"

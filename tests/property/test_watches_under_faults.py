@@ -1,5 +1,5 @@
-"""Thousands of seeded fault schedules: no change is missed, nothing is written twice that must not
-be, and everything comes to rest when the faults end."""
+"""Thousands of seeded fault schedules: no change is missed, no write is repeated that must not be,
+and everything settles when the faults end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_rest(caller: Caller) -> None:
 
 
 def check_view(caller: Caller, sandbox: Sandbox) -> None:
-    """What the caller was told adds up to what is there."""
+    """The events that the caller received add up to the objects that exist."""
     server = sandbox.clusters[""].server
     entry = server.registry.find(CONFIG_MAP)
     assert entry is not None

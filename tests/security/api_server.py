@@ -1,4 +1,4 @@
-"""An API server that means no good: it never stops, swells, nests, lies, and forges terminals."""
+"""A malicious API server: endless, huge, deeply nested and false responses, terminal escapes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GOOD = {
 
 
 class MaliciousAnswer(Enum):
-    """What it answers when it is asked for objects, or from the first question on."""
+    """Its response to requests for objects, or to every request."""
 
     ENDLESS = "endless"
     BOMB = "bomb"
@@ -106,7 +106,7 @@ class _Hostile(BaseHTTPRequestHandler):
 
 
 class HostileServer(ThreadingHTTPServer):
-    """`at_once`: nothing it says is true; else only what it says of objects is not."""
+    """`at_once`: every response is false; otherwise only those about objects."""
 
     daemon_threads = True
 

@@ -23,7 +23,7 @@ SECRET = Kind("", "v1", "Secret")
 
 
 def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """In a process that may not take more than some memory, and not wait for ever."""
+    """Run in a process with limited memory and time."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))

@@ -1,4 +1,4 @@
-"""Chart repositories that mean no good: each is an error, told on a quiet terminal."""
+"""Malicious chart repositories: each is an error, and prints no control characters."""
 
 from __future__ import annotations
 

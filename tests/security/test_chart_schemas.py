@@ -79,9 +79,9 @@ def test_a_schema_calls_no_server(
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("where", ["absolute", "relative", "below an id"])
+@pytest.mark.parametrize("location", ["absolute", "relative", "below an id"])
 def test_a_schema_that_refers_to_a_file_is_refused(
-    tmp_path: Path, where: str, *, packed: bool
+    tmp_path: Path, location: str, *, packed: bool
 ) -> None:
     secret = tmp_path / "outside.json"
     secret.write_text(json.dumps({"const": VALUE}))
@@ -95,7 +95,7 @@ def test_a_schema_that_refers_to_a_file_is_refused(
             },
         },
     }
-    chart = chart_with_schema(tmp_path, references[where], packed=packed)
+    chart = chart_with_schema(tmp_path, references[location], packed=packed)
 
     ran = tidegate("render", chart, "--offline")
 

@@ -1,4 +1,4 @@
-"""Journals that are damaged, incomplete or forged: noticed, told, and made anew."""
+"""Damaged, incomplete or forged journals: detected, reported and rebuilt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tidegate.model.k8s.objects import Kind, LiveObject, Ref
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import Unit
 from tidegate.plan.build.build import plan_unit
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.removal.removed_units import with_removed_units
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.workspace.request import unit_for_path
@@ -106,7 +106,7 @@ def write_unit(folder: Path, *names: str) -> Unit:
 
 
 async def roll_out(unit: Unit, session: Session) -> str:
-    plan = (await make_plan([await make_unit_tree(unit, session)], session)).plan
+    plan = (await prepare_plan([await make_unit_tree(unit, session)], session)).plan
     driver = build_driver(plan, session, RolloutOptions(holder="me"), lambda _: None)
     return str(await drive(driver))
 
@@ -167,7 +167,7 @@ async def test_a_damaged_journal_does_not_block_other_units(tmp_path: Path) -> N
         assert await roll_out(item, session) == "passed"
     await damage(session, other)
 
-    planned = await make_plan([await make_unit_tree(unit, session)], session)
+    planned = await prepare_plan([await make_unit_tree(unit, session)], session)
     result = await with_removed_units(planned, session)
 
     (finding,) = [

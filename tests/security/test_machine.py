@@ -72,7 +72,7 @@ def test_among_several_errors_each_is_reported_once() -> None:
 
 
 def test_an_unreadable_file_is_reported_with_its_location() -> None:
-    """Whoever runs the tests may be allowed to read everything."""
+    """The error is constructed, because the user of the tests may be root."""
     denied = PermissionError(errno.EACCES, "Permission denied", "/srv/repo/.git")
 
     (resource_error,) = resource_errors(ExceptionGroup("work", [denied]))

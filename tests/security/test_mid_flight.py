@@ -17,7 +17,7 @@ from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import SECOND, Ms
 from tidegate.plan.build.build import plan_unit
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.workspace.request import unit_for_path
 from tidegate.world.one_shot import send_requests
@@ -72,7 +72,7 @@ async def test_a_definition_that_is_deleted_fails_what_needs_it(after: int, tmp_
         (unit_folder / f"{name}.yaml").write_text(text)
     session = a_session(build_sandbox(SimulationConfig()))
     unit = unit_for_path(str(unit_folder), namespace="default")
-    plan = (await make_plan([await make_unit_tree(unit, session)], session)).plan
+    plan = (await prepare_plan([await make_unit_tree(unit, session)], session)).plan
     result: list[Event] = []
     driver = build_driver(plan, session, RolloutOptions(holder="me"), result.append)
     moment = Ms(session.world.now() + after * SECOND)

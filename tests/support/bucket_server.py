@@ -1,4 +1,4 @@
-"""A server of one bucket that speaks as S3 does, as far as anybody lists and reads objects."""
+"""A server of one bucket that supports listing and reading objects, like S3."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BucketServer:
     region: str = "us-east-1"
     page: int = 2
     requests: list[str] = field(default_factory=list)
-    """The objects that were asked for."""
+    """The requested objects."""
 
     def app(self) -> web.Application:
         app = web.Application()

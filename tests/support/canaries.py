@@ -297,7 +297,7 @@ def _mapped(secret_place: SecretPlace) -> tuple[str, ...]:
 
 
 SHARE = 6
-"""On a client one of so many runs is made: each lair and each verb has some."""
+"""The share of runs on a real cluster; each location and each command has some."""
 
 
 def all_runs() -> Iterator[tuple[str, str]]:
@@ -307,7 +307,7 @@ def all_runs() -> Iterator[tuple[str, str]]:
 
 
 def some_runs() -> Iterator[tuple[str, str]]:
-    """All of them where many examples are asked for, else a share that is spread evenly."""
+    """All of them if many examples are requested, otherwise an evenly spread share."""
     if "TIDEGATE_EXAMPLES" in os.environ:
         yield from all_runs()
         return

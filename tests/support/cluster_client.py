@@ -27,7 +27,7 @@ ASK_AGAIN = Ms(50)
 
 
 class WriteOptions(TypedDict, total=False):
-    """What a write may say beside its verb and body."""
+    """Options of a write besides its verb and body."""
 
     manager: str
     force: bool
@@ -58,7 +58,7 @@ class ClusterClient:
         self._inbox: deque[messages.Message] = deque()
 
     async def ask(self, *requests: requests.Request) -> tuple[messages.Outcome, ...]:
-        """The outcomes of these; what a watch tells meanwhile is kept for `until`."""
+        """Return the outcomes of these calls; events of watches are kept for `until`."""
         waiting = {self._submit(request): place for place, request in enumerate(requests)}
         outcomes: dict[int, messages.Outcome] = {}
         deadline = Ms(self.world.now() + RESPONSE_TIMEOUT)
@@ -112,15 +112,15 @@ class ClusterClient:
     def watch(
         self, selection: requests.Selection, *, since: str = "", within: tuple[str, ...] = ()
     ) -> requests.RequestId:
-        """Begin to watch; `until` hears what it tells, `cancel` ends it."""
+        """Start a watch; `until` returns its events, `cancel` ends it."""
         return self._submit(requests.Watch(selection, since, within))
 
     def cancel(self, request_id: requests.RequestId) -> bool:
-        """Forget a call or end a watch; what it has told already is kept for `until`."""
+        """Cancel a call or end a watch; events so far are kept for `until`."""
         return self._client.cancel(request_id)
 
     async def rest(self, until: Ms) -> None:
-        """Let time pass; what a watch tells meanwhile is kept for `until`."""
+        """Let time pass; events of watches are kept for `until`."""
         while self.world.now() < until:
             self._inbox.extend(await self._client.wait(until))
 
@@ -143,9 +143,9 @@ class ClusterClient:
     async def settled(
         self, ref: Ref, holds: Callable[[LiveObject | None], bool], *, within: Ms = WAIT_TIMEOUT
     ) -> LiveObject | None:
-        """The object as soon as a claim holds of it; None stands for an object that is not there.
+        """Return the object as soon as a condition holds; None if the object does not exist.
 
-        There must be a line in between, whose watches begin with what is there.
+        Needs a `ResilientWorld`, whose watches start with the existing objects.
         """
         selection = requests.Selection(
             ref.kind, ref.namespace, field_selector=f"metadata.name={ref.name}"
@@ -176,7 +176,7 @@ class ClusterClient:
         *,
         within: Ms = WAIT_TIMEOUT,
     ) -> messages.Outcome:
-        """The first outcome of which a claim holds, asked for again and again."""
+        """The first outcome that fulfils a condition; the request is repeated."""
         deadline = Ms(self.world.now() + within)
         while not holds(outcome := await attempt()):
             pause = Ms(self.world.now() + ASK_AGAIN)

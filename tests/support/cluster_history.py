@@ -17,7 +17,7 @@ from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.messages import WatchEventType
 
 NOBODYS = "u-nobody"
-"""How objects are called that no unit brings."""
+"""Names of objects that no unit deploys."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Record:
 
 
 def is_planned(stored: StoredObject) -> bool:
-    """Whether it is of a case; what a namespace brings with it is not."""
+    """Whether an object belongs to a case and is not a default object of its namespace."""
     return stored.ref.namespace == "default" and stored.ref.name.startswith("u")
 
 

@@ -20,7 +20,7 @@ KINDS = ("Namespace", "ConfigMap")
 
 
 async def scenario_of(world: World) -> JsonObject:
-    """A scenario that begins with what lives in a cluster, and with what it remembers."""
+    """A scenario with the objects and the records of a cluster."""
     result: list[Json] = []
     for place, kind in (*(("", kind) for kind in KINDS), (TIDEGATE_NAMESPACE, "Secret")):
         (page,) = await send_requests(

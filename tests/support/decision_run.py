@@ -113,7 +113,7 @@ class DecisionRun:
         )
 
     def lose(self, name: str) -> None:
-        """Somebody deletes an object."""
+        """Another client deletes an object."""
         self.receive(ObjectDeleted(self._spots[name], self._written.pop(name).uid))
 
     def wrote(self, name: str, trouble: str = "") -> None:
@@ -141,7 +141,7 @@ class DecisionRun:
         return {name: run.state for name, run in self.rollout.steps.items()}
 
     def moments(self, *kinds: EventType) -> list[tuple[float, str, str]]:
-        """When these were told, in seconds since the beginning, of which step."""
+        """The times of these events, in seconds since the start, with their steps."""
         messages = [event for event in self.events if event.type in kinds]
         return [((item.at - START) / SECOND, item.type.value, item.step) for item in messages]
 

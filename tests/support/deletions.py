@@ -1,4 +1,4 @@
-"""Units that are brought and deleted again, and what is left of them in the cluster."""
+"""Units that are deployed and deleted again, and what remains of them in the cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.units.policy import Policy
 from tidegate.model.units.unit import Unit
 from tidegate.plan.build.build import plan_unit
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.workspace.request import unit_for_path
 from tidegate.world.dispatcher import Dispatcher
@@ -71,11 +71,11 @@ def a_directory(folder: Path, *texts: str, options: tuple[str, ...] = ()) -> Uni
     return unit_for_path(str(folder), policy, name="shop", namespace="default")
 
 
-OPTIONS = RolloutOptions(holder="somebody")
+OPTIONS = RolloutOptions(holder="other-client")
 
 
 async def run(world: World, plan: Plan, rolling: RolloutOptions = OPTIONS) -> list[Event]:
-    """All that a rollout tells; its last word is how it ended."""
+    """All events of a rollout; the last one is its result."""
     events: list[Event] = []
     await drive(build_driver(plan, a_session(world), rolling, events.append))
     return events
@@ -84,7 +84,7 @@ async def run(world: World, plan: Plan, rolling: RolloutOptions = OPTIONS) -> li
 async def deploy(world: World, unit: Unit, *resources: str) -> None:
     session = a_session(world)
     family = await make_unit_tree(unit, session)
-    events = await run(world, (await make_plan([family], session, resources)).plan)
+    events = await run(world, (await prepare_plan([family], session, resources)).plan)
     assert events[-1].reason == "passed"
 
 

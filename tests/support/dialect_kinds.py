@@ -35,7 +35,7 @@ def definitions() -> list[JsonObject]:
 
 
 async def serve(plane: ControlPlane) -> None:
-    """Have the kinds served; a server takes a moment until it tells of kinds that are new."""
+    """Serve the kinds; a server takes a moment until it lists new kinds."""
     bodies = definitions()
     names = {get_text(body, "spec", "names", "kind") for body in bodies}
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:

@@ -1,4 +1,4 @@
-"""An exec plugin: logs that it was asked and what it was told, and answers as it is bidden.
+"""An exec plugin: logs its calls with their input, and prints the given answers.
 
 Run as a program; `{count}` in an answer becomes the number of this run.
 """

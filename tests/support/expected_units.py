@@ -16,13 +16,13 @@ URL = "https://git.example.com/shop/platform.git"
 
 
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One unit. What is not given is not compared.
+    """One unit. Fields that are not given are not compared.
 
-    `of` names the entry, where several bring the same identity. Units that are `together` lie in
-    one directory that nobody applies. Those of a `circle` bring each other. `twice`: two objects
-    claim the identity. `unknown`: what it renders cannot be known, and a finding says why. `set`:
-    the ApplicationSet that generates it, at whose place it stands.
-    A source that only lends its files to others is empty text.
+    `of` names the entry if several create the same identity. Units that are `together` are in one
+    directory that no unit applies. Those of a `circle` create each other. `twice`: two objects
+    claim the identity. `unknown`: its objects are unknown, and a finding says why. `set`: the
+    ApplicationSet that generates it, whose position it has.
+    A source that only provides files for others is empty text.
     """
 
     id: str

@@ -76,7 +76,7 @@ def some_faults(chance: Random) -> list[Fault]:
 
 
 def a_write(number: int, chance: Random) -> Write:
-    """One of the verbs, on one of a few names; creations are told apart by their number."""
+    """A call with one of a few names; creations are distinguished by their number."""
     verb = chance.choice([Verb.APPLY, Verb.APPLY, Verb.CREATE, Verb.DELETE])
     name = f"m{chance.randrange(4)}"
     metadata: dict[str, Json] = {"namespace": SHOP, "name": name}
@@ -96,7 +96,7 @@ def a_write(number: int, chance: Random) -> Write:
 
 
 class Caller:
-    """Holds a line, watches, writes, and remembers what it was told."""
+    """Keeps a watch and writes, and records the events that it received."""
 
     def __init__(self, sandbox: Sandbox, seed: int) -> None:
         self.line = ResilientWorld(sandbox, seed=seed)

@@ -47,7 +47,7 @@ ODD: tuple[object, ...] = (
     float("inf"),
     float("nan"),
 )
-"""What stands where something else should."""
+"""Values that replace others."""
 CLOSERS = ("[", "{", "}", '"', "'", "\t", ": ", "- ", "&a ", "*a", "<<: *a", "!!x ", "%", "|", "? ")
 OFTEN = 0.4
 Spoiler: TypeAlias = Callable[[Path, random.Random], str]
@@ -208,7 +208,7 @@ def _pipe(file: Path, _dice: random.Random) -> str:
 
 
 def _lock(file: Path, _dice: random.Random) -> str:
-    """Nobody may read it; who is root may all the same."""
+    """Make a file unreadable; root can still read it."""
     file.chmod(0)
     return ""
 
@@ -222,7 +222,7 @@ def _rename(file: Path, dice: random.Random) -> str:
 
 
 def _value(file: Path, dice: random.Random) -> str:
-    """Put something odd in the place of a value."""
+    """Replace a value with an unusual one."""
     return _edit(file, dice, lambda field: field.put(dice.choice(ODD)))
 
 

@@ -1,4 +1,4 @@
-"""Small repositories of other people, written file by file, and what a command says of them."""
+"""Small repositories, written file by file, and the output of a command for them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ spec: {{interval: 1m, url: "{URL}", ref: {{branch: main}}}}
 """
 
 
-def application(name: str, path: str, *, namespace: str = "web", wave: str = "") -> str:
+def application(name: str, path: str, *, namespace: str = "default", wave: str = "") -> str:
     """Return an Application of a directory of this repository."""
     annotations = f', annotations: {{argocd.argoproj.io/sync-wave: "{wave}"}}' if wave else ""
     return f"""\
@@ -117,6 +117,6 @@ spec:
 """
 
 
-def config_map(name: str, namespace: str = "web") -> str:
+def config_map(name: str, namespace: str = "default") -> str:
     metadata = f"{{name: {name}, namespace: {namespace}}}"
     return f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\n"

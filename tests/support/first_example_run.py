@@ -18,7 +18,7 @@ from tidegate.model.rollouts.evidence import Evidence
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
 from tidegate.model.units.policy import Order, Policy
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.workspace.request import unit_for_path
@@ -53,7 +53,7 @@ async def run_first_example(*, ignores_waves: bool = False) -> ExampleRun:
     world = build_sandbox(SimulationConfig())
     session = a_session(world)
     policy = Policy(order=Order.NONE if ignores_waves else Order.WAVES)
-    planned = await make_plan(
+    planned = await prepare_plan(
         [await make_unit_tree(unit_for_path(str(FIRST), policy), session)], session
     )
     plan, start, events = planned.plan, world.now(), list[Event]()

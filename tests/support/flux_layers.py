@@ -1,7 +1,7 @@
-"""Three layers as people write them for Flux, and a cluster's own Kustomization that brings them.
+"""Three typical layers for Flux, and the Kustomization of the cluster that deploys them.
 
-Ground (definitions, accounts, rights), data with an encrypted Secret whose key lies in the cluster,
-and the web; each behind the last, with `wait` or `healthChecks`.
+Ground (definitions, accounts, permissions), data with an encrypted Secret whose key is in the
+cluster, and the web; each after the previous one, with `wait` or `healthChecks`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Layers:
     root: Path
     units: dict[str, JsonObject] = field(default_factory=dict)
     more: list[JsonObject] = field(default_factory=list)
-    """Objects beside them, in their file."""
+    """Objects in the same file."""
 
     def unit(self, name: str, **spec: Json) -> None:
         """A Kustomization; `path`, `after` and `into` in short, the rest as Flux has it."""
@@ -69,7 +69,7 @@ class Layers:
 
 
 def events(ran: Ran, engine: str = "") -> list[dict[str, Json]]:
-    """What was told, by this engine alone where there are several."""
+    """The output, of this engine alone if there are several."""
     messages: list[dict[str, Json]] = [json.loads(line) for line in ran.stdout.splitlines()]
     return [item for item in messages if not engine or item.get("engine") == engine]
 

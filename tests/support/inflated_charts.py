@@ -119,7 +119,7 @@ INFLATED = {
         many_kinds(),
         charts={},
     ),
-    "hooks behind the others": InflatedCase(
+    "hooks after the others": InflatedCase(
         "helmCharts: [{name: web, releaseName: shop, includeCRDs: true}]\n"
         "sortOptions: {order: fifo}\n"
     ),

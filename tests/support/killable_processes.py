@@ -109,7 +109,7 @@ class ProcessWorld:
     def __init__(self, realm: SharedSandbox, name: str, *, fast: Ms = Ms(0)) -> None:
         self.name = name
         self.until: Ms | None = None
-        """What the process waits for, beside facts, by the realm's clock."""
+        """The time at which the process continues without a message, by the clock of the realm."""
         self._fast = fast
         self._realm = realm
         self._sent: dict[RequestId, tuple[RequestId, Call]] = {}
@@ -265,7 +265,7 @@ class Absence:
     seconds: int
     way: str
 
-    def of(self, life: SimulatedProcess) -> list[Happening]:
+    def happenings(self, life: SimulatedProcess) -> list[Happening]:
         begins = Ms(START + self.at)
         ends = Ms(begins + self.seconds * SECOND)
         if self.way == "frozen":
@@ -276,15 +276,15 @@ class Absence:
 
 @dataclass
 class ProcessEvents:
-    """What befalls processes from outside, and when."""
+    """Events that stop, cut off or restart processes, with their times."""
 
     planned: list[tuple[Ms, int, Callable[[], None]]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, happenings: Iterable[Happening]) -> ProcessEvents:
+    def from_happenings(cls, happenings: Iterable[Happening]) -> ProcessEvents:
         return cls(sorted((at, place, action) for place, (at, action) in enumerate(happenings)))
 
-    def befall(self, now: Ms) -> None:
+    def apply_due(self, now: Ms) -> None:
         while self.planned and self.planned[0][0] <= now:
             heapq.heappop(self.planned)[2]()
 
@@ -297,10 +297,10 @@ async def let_live(
     realm: SharedSandbox, processes: list[SimulatedProcess], happenings: Iterable[Happening] = ()
 ) -> None:
     """Let time pass until all these processes are over."""
-    fates = ProcessEvents.of(happenings)
+    outside_events = ProcessEvents.from_happenings(happenings)
     ends = Ms(realm.now() + LONGEST)
     while True:
-        fates.befall(realm.now())
+        outside_events.apply_due(realm.now())
         for life in processes:
             life.live(realm.now())
         left = [life for life in processes if not life.is_over]
@@ -310,7 +310,7 @@ async def let_live(
             raise AssertionError(
                 f"not at rest after {LONGEST} ms: {[item.world.name for item in left]}"
             )
-        moments = [fates.next, *(life.wakes for life in left)]
+        moments = [outside_events.next, *(life.wakes for life in left)]
         until = min((moment for moment in moments if moment is not None), default=ends)
         realm.hand_out(await realm.wait(min(until, ends)))
 

@@ -36,7 +36,7 @@ def fields_of(live: JsonObject, manager: str) -> Fields:
 
 
 def a_live(body: JsonObject, *entries: JsonObject, **metadata: Json) -> JsonObject:
-    """The body as it lives: with an identity, and with these owners."""
+    """The live body: with an identity, and with these owners."""
     result: JsonObject = {
         **get_mapping(body, "metadata"),
         "uid": "1",
@@ -48,7 +48,7 @@ def a_live(body: JsonObject, *entries: JsonObject, **metadata: Json) -> JsonObje
 
 
 def applied(body: JsonObject, *entries: JsonObject, manager: str = OURS) -> JsonObject:
-    """The body as it lives once a manager has applied it, where lists are one piece."""
+    """The live body after a manager has applied it, with atomic lists."""
     text: JsonObject = {name: body[name] for name in body if name not in {"apiVersion", "kind"}}
     metadata = {
         name: value for name, value in get_mapping(body, "metadata").items() if name != "name"

@@ -1,4 +1,4 @@
-"""Units that bring others, without a repository: parents, children, and what each has."""
+"""Units that create others, without a repository: parents, children, and their objects."""
 
 from __future__ import annotations
 

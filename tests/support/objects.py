@@ -158,7 +158,7 @@ def a_gate(group: str, name: str = "north", **spec: Json) -> JsonObject:
 
 
 def owned_by(body: JsonObject, *, owner: JsonObject, block: bool = False) -> JsonObject:
-    """A body with an owner, which is a body as a server told it."""
+    """A body with an owner, as a server returns it."""
     metadata, owner_metadata = body["metadata"], owner["metadata"]
     assert isinstance(metadata, dict)
     assert isinstance(owner_metadata, dict)
@@ -180,7 +180,7 @@ def held(body: JsonObject, finalizer: str = "example.org/hold") -> JsonObject:
 
 
 def at(body: Json, *path: str | int) -> Json:
-    """What stands at a path of a body; None where there is nothing."""
+    """The value at a path of a body, or None."""
     for part in path:
         if isinstance(body, dict) and isinstance(part, str):
             body = body.get(part)

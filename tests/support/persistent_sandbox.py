@@ -175,7 +175,7 @@ class PersistentSandbox:
         return self.run("sync", root, "--sandbox", *words)
 
     def killed(self, root: Path, *, turns: int) -> None:
-        """Somebody kills a sync after so many turns, and what it had under way is lost."""
+        """Kill a sync after so many turns; its calls in progress are lost."""
 
         async def drive_a_while(driver: Driver, *, until: Ms | None = None) -> str:
             driver.open()
@@ -216,7 +216,7 @@ class PersistentSandbox:
         }
 
     def put(self, body: JsonObject) -> None:
-        """Somebody brings an object."""
+        """Another client creates an object."""
         metadata = get_mapping(body, "metadata")
         kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
         ref = Ref(kind, get_text(metadata, "namespace"), get_text(metadata, "name"))
@@ -224,20 +224,20 @@ class PersistentSandbox:
         assert isinstance(outcome, Success), outcome
 
     def delete(self, kind: Kind, namespace: str, name: str) -> None:
-        """Somebody takes an object away."""
+        """Another client deletes an object."""
         (outcome,) = self.ask(Write(verb=Verb.DELETE, ref=Ref(kind, namespace, name)))
         assert isinstance(outcome, Success), outcome
 
     def patch(
         self, kind: Kind, namespace: str, name: str, change: JsonObject, *, status: bool = False
     ) -> None:
-        """Somebody else changes an object."""
+        """Another client changes an object."""
         write = Write(
             verb=Verb.PATCH,
             ref=Ref(kind, namespace, name),
             body=msgspec.json.encode(change),
             subresource="status" if status else "",
-            manager="somebody",
+            manager="other-client",
         )
         (outcome,) = self.ask(write)
         assert isinstance(outcome, Success), outcome

@@ -108,13 +108,13 @@ def _surprises(step: Step, run: Run, before: JsonObject | None, after: JsonObjec
 
 
 def broken_seal(before: JsonObject, after: JsonObject) -> Iterator[str]:
-    """Somebody else wrote: the seal holds if what is ours is as it was, and breaks if it is not."""
+    """A write of another client changes the digest if and only if it changes our fields."""
     is_same = compute_fingerprint(before, MANAGER) == compute_fingerprint(after, MANAGER)
     if fields_of(before, MANAGER) != fields_of(after, MANAGER):
         if is_same:
-            yield "the seal holds though other fields are ours now"
+            yield "the digest is equal, but we manage other fields now"
     elif not any(changes_between(before, after)) and not is_same:
-        yield "the seal broke though nothing changed"
+        yield "the digest differs, but nothing changed"
 
 
 def unforeseen(
@@ -164,7 +164,7 @@ def not_kept_by_seal(
 
 
 def changes_between(before: JsonObject, after: JsonObject) -> Iterator[str]:
-    """The places where two bodies differ, items of lists not told apart."""
+    """The paths at which two bodies differ, without indexes of list items."""
     yield from _changes(_content(before), _content(after), "")
 
 
@@ -194,7 +194,7 @@ def _changes(before: Json, after: Json, path: str) -> Iterator[str]:
 
 
 def _by_key(items: Json) -> dict[str, Json]:
-    """Items by what tells them apart, in their order; empty where nothing does."""
+    """Items by their keys, in order; empty if they have no keys."""
     mappings = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     for names in (KEYS[:1], KEYS[1:4], KEYS[4:]):
         by_name: dict[str, Json] = {
@@ -208,6 +208,6 @@ def _by_key(items: Json) -> dict[str, Json]:
 
 
 def is_touched(item: str, other: str) -> bool:
-    """Whether one place is the other, or is in it; items of lists are not told apart."""
+    """Whether a path equals the other or is below it, without indexes of list items."""
     short, long = sorted((ITEM.sub("[]", item), ITEM.sub("[]", other)), key=len)
     return long.startswith(short) and long[len(short) : len(short) + 1] in {"", ".", "["}

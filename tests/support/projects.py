@@ -50,6 +50,6 @@ def two_units(root: Path, suffix: str = "", /, **spec: Json) -> Repository:
 
 
 def written(ran: Ran) -> set[str]:
-    """The names of the objects that were written, by the events that a command told."""
+    """The names of the written objects, from the events of a command."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     return {event["name"] for event in events if event["event"] == "object.written"}

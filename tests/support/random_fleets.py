@@ -55,7 +55,7 @@ SETTINGS = Kind("", "v1", "ConfigMap")
 
 @dataclass(frozen=True)
 class UnitTraits:
-    """What is special about a unit. `awaits`: an object of its neighbour's, or of nobody's."""
+    """Properties of a unit. `awaits`: an object of its neighbour, or of no unit."""
 
     place: str
     awaits: str
@@ -137,7 +137,7 @@ class Fleet:
         return build_plan(desired, concurrency_limits=self._slots, readiness_timeout=no_budget)
 
     def part(self, units: frozenset[int]) -> Plan:
-        """Another text for some units alone, which wait for nobody but strangers and each other."""
+        """Another manifest for some units, which wait only for external objects and each other."""
         names = {make_unit_id(f"unit-{number}") for number in units}
         expected = []
         for entry in (item for n, item in enumerate(self._unit_manifests("app:2")) if n in units):
@@ -218,7 +218,7 @@ class ObjectEdit:
     target: int
     change: str
 
-    def of(self, fleet: Fleet, stage: Stage) -> Happening:
+    def happening(self, fleet: Fleet, stage: Stage) -> Happening:
         return Ms(START + self.at), lambda: self._do(fleet, stage)
 
     def _do(self, fleet: Fleet, stage: Stage) -> None:
@@ -267,7 +267,7 @@ _TRAITS = st.builds(
     grouped=st.booleans(),
     hooked=st.booleans(),
 ).map(lambda item: replace(item, grouped=item.grouped and not item.awaits))
-"""Whoever waits for others has no slot: the others may wait for it."""
+"""A unit that waits for others has no slot, because others may wait for it."""
 meddlings = st.lists(
     st.builds(
         ObjectEdit, st.integers(50, 15_000), st.integers(0, 20), st.sampled_from(sorted(DEEDS))

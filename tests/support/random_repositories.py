@@ -1,6 +1,6 @@
 """Random repositories of both dialects: units that depend on each other, waves, hooks, operators,
-what these make, and who needs it. Those that are sound can be rolled out on an empty cluster;
-in those with a planted mistake a gate waits for what only comes behind it.
+the objects that these create, and their dependents. Correct ones can be rolled out on an empty
+cluster; in those with a planted mistake a gate waits for an object of a later step.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DEFINED = {
 
 @dataclass(frozen=True)
 class UnitPosition:
-    """Where something stands: a unit, and in an Application a phase and a wave."""
+    """The position of an object: a unit, and in an Application a phase and a wave."""
 
     unit: str
     phase: str = ""
@@ -116,9 +116,9 @@ class RandomRepository:
         return wave_notes(slot.wave, slot.phase if is_hook else "")
 
     def fitting(self, thing: ObjectGroup, slots: Iterable[UnitPosition]) -> list[UnitPosition]:
-        """Those in which nothing that it needs comes behind it.
+        """Positions with no dependency in a later position.
 
-        The Application takes from Kustomizations, and never the other way round.
+        The Application depends on Kustomizations, and never the other way round.
         """
         ancestors = self.ancestors
         needed = {self.slots[need].unit for need in thing.needs}
@@ -136,7 +136,7 @@ class RandomRepository:
 
 
 def sound_repository(dice: random.Random) -> RandomRepository:
-    """One that comes to its end: hooks, an operator or two, what these make, and dependsOn."""
+    """A correct one: hooks, one or two operators, the objects that they create, and dependsOn."""
     while True:
         repo = _try_repository(dice)
         if repo is not None:
@@ -169,7 +169,7 @@ def _try_repository(dice: random.Random) -> RandomRepository | None:
 
 
 def broken_repository(dice: random.Random) -> RandomRepository:
-    """A sound one, then something is moved behind what waits for it, or a circle is closed."""
+    """A correct one with a mistake: a dependency moved after its dependent, or a cycle."""
     while True:
         repo = sound_repository(dice)
         pairs = [*_pairs(repo)]
@@ -184,10 +184,10 @@ def broken_repository(dice: random.Random) -> RandomRepository:
 
 
 def _pairs(repo: RandomRepository) -> Iterator[tuple[str, str]]:
-    """Those that wait, each with what it would never get if that came behind it.
+    """Dependents, each with a dependency that would be a deadlock in a later step.
 
-    Argo CD brings a definition before its instances, whatever their waves. Flux may call an
-    instance ready that no operator has looked at yet.
+    Argo CD applies a CRD before its instances, whatever their waves. Flux may consider an instance
+    ready before its operator has seen it.
     """
     for thing in repo.things.values():
         slot = repo.slots[thing.name]

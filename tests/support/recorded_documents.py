@@ -22,7 +22,7 @@ _HEAD_KEYS = ("apiVersion", "kind", "metadata")
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A piece of YAML that stands below `HEAD`, and the answer to it."""
+    """A piece of YAML below `HEAD`, and its recorded answer."""
 
     title: str
     text: str
@@ -30,11 +30,11 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """A file of rows, and what stands around each snippet and each answer."""
+    """A file of rows, and the text around each snippet and each answer."""
 
     file: str
     before: str
-    behind: str
+    after: str
     before_answer: str
     behind_answer: str
 
@@ -108,7 +108,7 @@ def _read_rows(rows: Rows) -> list[Case]:
     for line in filter(_is_row, (FOLDER / rows.file).read_text(encoding="utf-8").splitlines()):
         snippet, text = (side.strip() for side in line.rsplit(ARROW, 1))
         answer = text if text == REFUSED else rows.before_answer + text + rows.behind_answer
-        cases.append(Case(snippet, rows.before + snippet + rows.behind, answer))
+        cases.append(Case(snippet, rows.before + snippet + rows.after, answer))
     return cases
 
 

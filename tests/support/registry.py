@@ -1,4 +1,4 @@
-"""A small OCI registry in memory: tags in pages, manifests, blobs behind a redirect, tokens."""
+"""A small OCI registry in memory: tags in pages, manifests, blobs with a redirect, tokens."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def git_repository() -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A directory of files, each with some objects. `suffix` tells its namespaces from others."""
+    """A directory of files, each with some objects. `suffix` makes its namespaces unique."""
 
     root: Path
     suffix: str = ""

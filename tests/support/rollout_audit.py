@@ -1,4 +1,4 @@
-"""A rollout as the API server's audit log tells it: who wrote what, and when it was ready.
+"""A rollout in the audit log of the API server: who wrote what, and when it was ready.
 
 Objects are named after their wave: `w07` is a Deployment of the wave 7, `w07-a` belongs to it too.
 """
@@ -93,7 +93,7 @@ class AuditHistory:
         )
 
     def gates(self) -> list[float]:
-        """Milliseconds from the status write that opened each gate to the first write behind it."""
+        """Milliseconds from the status write that opened each gate to the first write after it."""
         last = max(write.wave for write in self.writes)
         return [
             milliseconds(self.ready[wave - 1, 1].answered, self.first_write(wave).at)

@@ -6,8 +6,8 @@ from tests.support.builders import make_config_map, make_deployment, make_object
 from tidegate.model.k8s.objects import Json, JsonObject
 
 WEB = make_deployment()
-BEHIND = make_config_map("behind")
-"""For the step behind a gate."""
+FOLLOWING = make_config_map("later")
+"""An object for the step after a gate."""
 
 
 def an_ingress(service: str) -> JsonObject:

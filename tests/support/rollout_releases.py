@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.support.builders import make_object
 from tests.support.killable_processes import SharedSandbox
+from tests.support.parsed_manifests import parse_all_manifests
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
 from tests.support.rollout_stages import NOTHING, Actor, ProcessOptions, Stage
 from tidegate.dialect.helm import history, record_owner
 from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
-from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import read_documents
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.kinds import SECRET

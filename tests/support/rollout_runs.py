@@ -1,4 +1,4 @@
-"""Running a plan on a world, and what it told."""
+"""Runs of a plan on a World, and their events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PolicyChanges(TypedDict, total=False):
 
 
 class Run(msgspec.Struct):
-    """What a rollout told, in order."""
+    """The events of a rollout, in order."""
 
     events: list[Event] = msgspec.field(default_factory=list)
     result: str = ""

@@ -52,7 +52,7 @@ HASTY = structs.replace(TIDEGATE, status_wait=SHORT, settle_time=SHORT, suspende
 
 
 class Listener(Driver):
-    """A rollout of which one can say what it has been told."""
+    """A running rollout whose events can be awaited."""
 
     def __init__(
         self, world: Dispatcher, plan: Plan, settings: RolloutSettings, run: Run, jq: Jq
@@ -115,7 +115,7 @@ class RunningRollout:
         return self.run
 
     def goes_on_with(self, plan: Plan) -> None:
-        """Somebody has committed, and that was read."""
+        """Continue with a newer plan, as after a new commit."""
         self._driver.supersede(plan)
 
     async def stops(self) -> None:
@@ -234,7 +234,7 @@ class Stage:
     def start(
         self, *waves: JsonObject | tuple[JsonObject, ...], semantics: Semantics = PATIENT
     ) -> RunningRollout:
-        """Begin to roll out a unit of these waves; what stands in `default` moves here."""
+        """Start a rollout of a unit of these waves; objects of `default` move to this namespace."""
         return self.start_plan(with_policy(self.plan(*waves), semantics=semantics))
 
     def start_plan(

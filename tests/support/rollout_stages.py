@@ -64,8 +64,8 @@ class Script:
     def ordered_after(self, message: type[Input]) -> list[Command]:
         """What was asked for once such an input was heard."""
         places = [place for place, (item, *_) in enumerate(self.lines) if isinstance(item, message)]
-        behind = self.lines[places[0] :] if places else []
-        return [command for *_, decision in behind for command in decision.commands]
+        later = self.lines[places[0] :] if places else []
+        return [command for *_, decision in later for command in decision.commands]
 
     @property
     def ordered(self) -> list[Command]:
@@ -82,7 +82,7 @@ def replayed(script: Script) -> Script:
 
 @dataclass
 class Actor:
-    """A process that runs a plan: what it told, what it heard, and its life."""
+    """A process that runs a plan: its events, its inputs, and its life."""
 
     plan: Plan
     life: SimulatedProcess
@@ -175,7 +175,7 @@ class Stage:
         return actor
 
     def delete_jobs(self) -> None:
-        """Somebody takes all Jobs away."""
+        """Another client deletes all Jobs."""
         cluster = self.realm.clusters[""]
         for job in cluster.reader.list_objects(JOB, "default"):
             cluster.server.perform(Write(verb=Verb.DELETE, ref=job.ref))

@@ -1,4 +1,4 @@
-"""Everything that a few rollouts told, as text; run as a module."""
+"""All events of a few rollouts, as text; run as a module."""
 
 from __future__ import annotations
 

@@ -18,10 +18,11 @@ def a_live(name: str = "web", *, version: int = 1, uid: str = "u1") -> LiveObjec
     return LiveObject(a_ref(name), uid, 0, str(version), b"{}")
 
 
-def a_get(request_id: int = 1, *, urgent: bool = False, cluster: str = "") -> Call:
-    return Call(
-        request_id=RequestId(request_id), request=Get(a_ref()), urgent=urgent, cluster=cluster
-    )
+def a_get(
+    request_id: int = 1, name: str = "web", *, urgent: bool = False, cluster: str = ""
+) -> Call:
+    request = Get(a_ref(name))
+    return Call(request_id=RequestId(request_id), request=request, urgent=urgent, cluster=cluster)
 
 
 def a_write(request_id: int = 1, *, verb: Verb = Verb.APPLY, uid: str = "") -> Call:
@@ -57,7 +58,7 @@ class ScriptedWorld:
         return (TimerFired(),)
 
     def wake(self) -> None:
-        """Nobody is kept waiting here."""
+        """Do nothing: no call waits here."""
 
     def deliver(self, *facts: Message) -> None:
         self._facts.extend(facts)

@@ -1,4 +1,4 @@
-"""A simulated cluster behind HTTP, with the kinds of Argo CD and Flux, and who answers for them."""
+"""A simulated cluster over HTTP, with the kinds of Argo CD and Flux, and their controllers."""
 
 from __future__ import annotations
 

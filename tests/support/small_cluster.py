@@ -22,7 +22,7 @@ NOTES = "test.tidegate.dev/"
 
 
 class SmallCluster:
-    """One cluster with the namespace `shop`; pods are played by the instant kubelet."""
+    """One cluster with the namespace `shop`; the instant kubelet simulates its pods."""
 
     def __init__(self, *controllers: Controller) -> None:
         self.world = Sandbox(controllers=(*API_CONTROLLERS, *controllers, INSTANT_KUBELET))

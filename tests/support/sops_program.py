@@ -1,6 +1,6 @@
-"""The real `sops` and real age keys, as the other side of each test.
+"""The real `sops` and real age keys, for comparison.
 
-A wheel brings the program. Nothing here may skip: without it the tests fail.
+A wheel contains the program. Nothing here may skip: without it the tests fail.
 """
 
 from __future__ import annotations

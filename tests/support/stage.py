@@ -39,7 +39,7 @@ class Stage:
         self.client = ClusterClient(Dispatcher(self.sandbox), namespace="shop")
 
     async def at(self, seconds: float) -> Stage:
-        """Let time pass up to shortly behind this moment, so that what is due then is done."""
+        """Let time pass until shortly after this moment, so that everything due by then is done."""
         moment = Ms(int(BEGIN + seconds * SECOND) + 200)
         while self.sandbox.now() < moment:
             await self.sandbox.wait(moment)
@@ -131,5 +131,5 @@ def a_probe(**numbers: int) -> JsonObject:
 
 
 def at(body: JsonObject, *path: str) -> Json:
-    """What stands at a path of a body."""
+    """The value at a path of a body."""
     return get_value(body, *path)

@@ -11,8 +11,9 @@ from tests.support.objects import a_deployment, labelled
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.plans.change import Difference
-from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
+from tidegate.plan.diff.adoption import adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
+from tidegate.plan.diff.last_applied import LAST_APPLIED
 from tidegate.world.messages import Outcome, Success
 from tidegate.world.requests import PatchType
 
@@ -29,10 +30,11 @@ class TakeoverCase(NamedTuple):
 
 
 async def take_over(client: ClusterClient, *, from_manager: str) -> TakeoverCase:
-    """Somebody made a Deployment with more than Git says now; we adopt it and apply."""
+    """Another client has created a Deployment with more fields than Git; we adopt and apply it."""
     desired_deployment = a_deployment(replicas=0, paused=True)
     old = labelled(a_deployment(replicas=0, paused=True, minReadySeconds=7), team="shop")
-    old["metadata"] = {**get_mapping(old, "metadata"), "annotations": {LAST_APPLIED: "{}"}}
+    applied = msgspec.json.encode(old).decode()
+    old["metadata"] = {**get_mapping(old, "metadata"), "annotations": {LAST_APPLIED: applied}}
     ref = await client.ref(desired_deployment)
     require_body(await client.create(old, manager=from_manager))
     require_body(

@@ -63,7 +63,7 @@ class TerminalProgram:
         _, status = os.waitpid(self._program.pid, os.WUNTRACED)
         return os.WIFSTOPPED(status)
 
-    def go_on(self) -> None:
+    def send_continue(self) -> None:
         self._program.send_signal(signal.SIGCONT)
 
     def echoes(self) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.warm_start import WarmRun, may_be_warm
 
-# Python loads this by its name before anything else, and tells it of each program.
+# Python loads this by its name before anything else, and calls it for each program.
 SPY = """
 import sys
 def hear(event, arguments):

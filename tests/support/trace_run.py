@@ -1,4 +1,4 @@
-"""Run a case at a client, whatever world is behind it, and write down what its objects say."""
+"""Run a case with a client of any World, and record the states of its objects."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from tidegate.model.k8s.objects import Json, JsonObject
 State = dict[str, Json]
 REVISIONS = ("currentRevision", "updateRevision")
 NOT_COUNTED = ("observedGeneration", "collisionCount", "terminatingReplicas")
-"""How long `terminatingReplicas` are told of is a matter of the kubelet, not of controllers."""
+"""Whether `terminatingReplicas` are reported depends on the kubelet, not on controllers."""
 WORDS = ("phase", "completedIndexes", "failedIndexes")
 """What some kinds say instead of a condition."""
 UNSAID = ("", "Pending")

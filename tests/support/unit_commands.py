@@ -90,7 +90,7 @@ class Checkout:
     root: Path
 
     @classmethod
-    def of(cls, shape: str, folder: Path) -> Checkout:
+    def for_shape(cls, shape: str, folder: Path) -> Checkout:
         root = folder / shape
         if root.exists():
             return cls(root)

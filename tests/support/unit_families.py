@@ -20,7 +20,7 @@ from tests.support.rollout_audit import WRITES
 from tests.support.tidegate_command import CommandResult, Tidegate
 
 REPORTERS = ("argocd-application-controller", "gotk-kustomize-controller")
-"""By whom units are told how they are."""
+"""The writers of the statuses of units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Fleet:
         return await Tidegate(self.repository.root.parent).run(verb, *self.words, *words, *within)
 
     async def killed(self, verb: str, *, after: str, times: int) -> None:
-        """Run a verb and kill it when it has told something so often."""
+        """Run a command and kill it after so many events of a type."""
         process = await asyncio.create_subprocess_exec(
             *(
                 sys.executable,

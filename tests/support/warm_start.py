@@ -55,7 +55,7 @@ class WarmRun(NamedTuple):
     given: str = ""
     first: str = ""
     is_merged: bool = False
-    """What it writes to standard error stands between what it writes to standard output."""
+    """Lines of standard error appear between those of standard output."""
 
     def to_its_end(self) -> subprocess.CompletedProcess[str]:
         """As `subprocess.run` would, with what it writes."""

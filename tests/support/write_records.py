@@ -78,7 +78,7 @@ class StoreRecord:
 
 
 def _verb_of(event: StoreEvent) -> str:
-    """What a client did to bring this change about; nothing if it only spoke of a status."""
+    """The operation of a client that caused this change; empty for a status write alone."""
     before, stored = event.before, event.stored
     if before is None:
         return "create"

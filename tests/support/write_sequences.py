@@ -1,7 +1,7 @@
-"""Writes by several managers, one after the other: made up at random, or recorded in a file.
+"""Writes by several managers, one after another: generated at random, or recorded in a file.
 
-A sequence is about one object of one kind. Its steps say only what is to be written; whoever runs
-them adds the kind and the name.
+A sequence is about one object of one kind. Its steps contain only the fields to write; the runner
+adds the kind and the name.
 """
 
 from __future__ import annotations

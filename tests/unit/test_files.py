@@ -239,11 +239,40 @@ def test_many_files_of_a_tree_are_read_and_none_outside(root: Path) -> None:
     within = RootedFiles(root)
 
     for path in ("file", "dir/deep", "to-dir/deep", "to-file"):
-        with within.open(path) as file:
-            assert file.read().startswith(b"ours")
+        assert within.read(path, 100).startswith(b"ours")
     for path in ("dir/out", "to-dir/out", "out/secret", "out/source/file"):
         with pytest.raises(PathEscapeError):
-            within.open(path)
+            within.read(path, 100)
+
+
+def test_a_file_that_was_read_whole_is_not_read_again(root: Path) -> None:
+    (root / "file").write_text("first")
+    within = RootedFiles(root, kept_size=100)
+    start, whole = within.read("file", 2), within.read("file", 100)
+
+    (root / "file").write_text("second")
+
+    assert (start, whole) == (b"fi", b"first")
+    assert within.read("file", 100) == b"first"
+    assert within.read("file", 2) == b"fi"
+    assert RootedFiles(root).read("file", 100) == b"second"
+
+
+def test_only_contents_up_to_the_size_are_kept(root: Path) -> None:
+    (root / "small").write_text("1234")
+    (root / "large").write_text("123456")
+    within = RootedFiles(root, kept_size=6)
+    for name in ("small", "large"):
+        within.read(name, 100)
+
+    assert (within.kept("small"), within.kept("large")) == (b"1234", None)
+
+
+def test_a_pipe_is_not_read(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+
+    with pytest.raises(IrregularFileError):
+        RootedFiles(root).read("pipe", 100)
 
 
 @pytest.mark.parametrize(

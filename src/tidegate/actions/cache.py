@@ -36,11 +36,11 @@ class CacheContents(msgspec.Struct, frozen=True):
 
     root: str
     limit: int
-    shelves: tuple[CacheSection, ...]
+    sections: tuple[CacheSection, ...]
 
     @property
     def bytes(self) -> int:
-        return sum(section.bytes for section in self.shelves)
+        return sum(section.bytes for section in self.sections)
 
 
 class ClearResult(msgspec.Struct, frozen=True):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from tidegate.actions.user import RolloutUser
 from tidegate.clusters.evaluator import prune_candidate
 from tidegate.clusters.journal import StoredJournal, delete_record, read_journal
 from tidegate.clusters.reader import ClusterReader
 from tidegate.clusters.session import Session
+from tidegate.controllers.takeover import report_still_paused, take_over_for_delete
 from tidegate.errors import PlanError, TidegateError
 from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import ClusterRef, LiveObject, Ref, object_body
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import ItemAction, Plan, PlannedUnit, step_items
+from tidegate.model.rollouts.event import RolloutOutcome
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.plan.build.build import plan_unit
 from tidegate.plan.changes.delete_unit import build_deletion
@@ -23,10 +26,18 @@ from tidegate.plan.changes.delete_units import join_deletions
 from tidegate.plan.changes.narrow import has_hooks
 from tidegate.plan.changes.prune import PruneCandidate
 from tidegate.planning.manifests import UnitManifests, error_from_finding
-from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.plan import PlanResult
+from tidegate.planning.preparation import prepare_plan
+from tidegate.releases.history import build_uninstall_history
 from tidegate.removal.prune import find_collateral_deletions
 from tidegate.removal.uninstall import is_installed, with_final_step
-from tidegate.workspace.rendering.result import RenderFailure, RenderResult, render_notes
+from tidegate.rollout.run import RolloutOptions
+from tidegate.workspace.rendering.result import (
+    RenderFailure,
+    RenderResult,
+    render_notes,
+    require_deployable,
+)
 from tidegate.workspace.workspace import Workspace
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.requests import Selection
@@ -103,6 +114,40 @@ class Deletions(msgspec.Struct, frozen=True):
         )
 
 
+async def delete_units(
+    workspace: Workspace,
+    session: Session,
+    user: RolloutUser,
+    confirm: Callable[[Deletions], None] | None,
+    *,
+    takes_over: bool,
+) -> tuple[Deletions, RolloutOutcome]:
+    """Delete all units of a workspace in one rollout.
+
+    `confirm` asks the user about the deletions, and raises if they decline. `takes_over`: a running
+    Argo CD or Flux is paused for these units.
+    """
+    deletions = await plan_deletions(session, workspace)
+    user.show_findings(deletions.findings)
+    if confirm is not None and deletions.deleted:
+        confirm(deletions)
+    for deletion in deletions.units if session.targets.simulation is None else ():
+        if deletion.runs_hooks:
+            require_deployable(deletion.rendered, ignore_sops_mac=False)
+    user.warn(deletions.notes)
+    outcome = RolloutOutcome.PASSED
+    if deletions.is_needed:
+        takeover = await take_over_for_delete(deletions.plan_result, session, takes_over=takes_over)
+        user.note(takeover.notes)
+        rollout_options = RolloutOptions(history=build_uninstall_history(deletions.plan))
+        outcome = await user.roll_out(deletions.plan, rollout_options)
+        user.note(await report_still_paused(takeover, session))
+    if outcome is RolloutOutcome.PASSED:
+        for deletion in deletions.units:
+            await finish_deletion(deletion, session.world)
+    return deletions, outcome
+
+
 async def plan_deletions(session: Session, workspace: Workspace) -> Deletions:
     """Plan the deletion of all units; units that no other unit waits for come first.
 
@@ -116,7 +161,7 @@ async def plan_deletions(session: Session, workspace: Workspace) -> Deletions:
     ]
     if faults:
         raise ExceptionGroup("not rendered", faults)
-    plan_result = await make_plan(
+    plan_result = await prepare_plan(
         workspace.deployable_trees, session, semantics=TIDEGATE, is_removal=True
     )
     units = {manifests.manifests.unit.id: manifests for manifests in plan_result.unit_manifests}

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.actions.sync import prepare_rollout, refuse_unsafe
+from tidegate.actions.rollout_plan import prepare_rollout, refuse_unsafe
+from tidegate.actions.user import RolloutUser
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
+from tidegate.controllers.takeover import take_over
 from tidegate.errors import UsageError
 from tidegate.health.recorded_time import read_timestamp
 from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
 from tidegate.model.k8s.objects import ClusterRef, LiveObject, Ref, object_body
 from tidegate.model.plans.plan import Plan, PlanItem, Step, step_items
+from tidegate.model.rollouts.event import RolloutOutcome
 from tidegate.model.rollouts.names import step_name
 from tidegate.model.text.names import resolve_name
 from tidegate.model.views.jobs import JobRow
 from tidegate.plan.changes.rerun import affected_units, find_tasks, is_task, rerun
 from tidegate.planning.plan import PlanResult
+from tidegate.rollout.run import RolloutOptions
 from tidegate.workspace.workspace import Workspace
 
 END_CONDITIONS = ("Complete", "Failed", "Suspended")
@@ -74,6 +79,26 @@ def _job_row(step: Step, item: PlanItem, live_job: LiveObject | None) -> JobRow:
         status=end or running,
         finished=completed or read_timestamp(conditions.get("Failed"), "lastTransitionTime"),
     )
+
+
+async def rerun_job(
+    name: str,
+    workspace: Workspace,
+    session: Session,
+    user: RolloutUser,
+    confirm: Callable[[JobRerun], None] | None,
+) -> RolloutOutcome:
+    """Run a Job or hook again, then everything that depends on it.
+
+    `confirm` asks the user, and raises if they decline. A running Argo CD or Flux is not paused.
+    """
+    planned_rerun = await plan_rerun(session, workspace, name)
+    user.show_findings(workspace.findings)
+    if confirm is not None:
+        confirm(planned_rerun)
+    takeover = await take_over(planned_rerun.plan_result, session)
+    user.note(takeover.notes)
+    return await user.roll_out(takeover.plan_result.plan, RolloutOptions())
 
 
 async def plan_rerun(session: Session, workspace: Workspace, name: str) -> JobRerun:

@@ -1,108 +1,168 @@
-"""Preparation of a sync: the plan, the deletions of removed units, and the errors."""
+"""A sync: the rollout of a workspace, from its plan to the resumed controllers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from msgspec.structs import replace
+import msgspec
 
+from tidegate.actions.rollout_plan import (
+    can_plan_change,
+    prepare_rollout,
+    refuse_unsafe,
+    replan,
+)
+from tidegate.actions.user import RolloutUser
 from tidegate.clusters.journal import delete_record
 from tidegate.clusters.session import Session
-from tidegate.controllers.requests import refuse_suspended
-from tidegate.model.plans.plan import Plan
-from tidegate.model.units.semantics import TIDEGATE
+from tidegate.controllers.takeover import TakeoverResult, resume_controllers, take_over
+from tidegate.inspection.diff import Preview, compare_plan
+from tidegate.inspection.saved_plan import SavedPlan, with_saved_plan
+from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.model.units.policy import PreflightMode
 from tidegate.model.units.unit import UnitId
-from tidegate.planning.exclusions import apply_suspensions
-from tidegate.planning.plan import PlanResult, PreparedRollout, make_plan
-from tidegate.planning.policies import with_drift_detection
-from tidegate.releases.history import has_releases
-from tidegate.removal.moved_releases import with_removals
-from tidegate.rollout.replan import regenerates_during_rollout
-from tidegate.simulation.assumptions import reload_with_assumptions
-from tidegate.workspace.rendering.result import require_deployable
-from tidegate.workspace.request import LoadRequest, UnitSelection
+from tidegate.planning.plan import PlanResult, PreparedRollout
+from tidegate.releases.history import build_history
+from tidegate.rollout.run import RolloutOptions
+from tidegate.rollout.status_writer import build_statuses
+from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.selection import find_approved_units
 from tidegate.workspace.workspace import Workspace
 
 
-async def prepare_rollout(
+class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a workspace is synced."""
+
+    resources: tuple[str, ...] = ()
+    """The objects to sync, as the user named them; all if empty."""
+    saved_plan: SavedPlan | None = None
+    """The plan that must be rolled out unchanged."""
+    refuses_suspended: bool = False
+    """Whether a suspended unit that the user selected is an error."""
+    keep_going: bool = False
+    """Whether units with errors are left out, with their dependents."""
+    ignore_sops_mac: bool = False
+    takes_over: bool = False
+    """Whether a running Argo CD or Flux is paused for these units."""
+    hands_back: bool = False
+    """Whether paused controllers are resumed afterwards."""
+    preflight_mode: PreflightMode = PreflightMode.AUTO
+    approved: tuple[str, ...] = ()
+    """Names of units that do not wait for an approval."""
+
+
+async def sync(
+    request: LoadRequest,
     workspace: Workspace,
     session: Session,
-    resources: tuple[str, ...],
-    *,
-    keep_going: bool,
-    requested: UnitSelection | None = None,
-) -> PreparedRollout:
-    """Plan the workspace. Without `keep_going`, an error in one unit stops all of them.
+    options: SyncOptions,
+    user: RolloutUser,
+    confirm: Callable[[Preview], None] | None,
+) -> RolloutOutcome:
+    """Roll out a workspace. `confirm` asks the user about the changes, and raises if they decline.
 
-    `requested`: raise if one of these units is suspended, instead of leaving it out.
+    Raises PlanError before the first write if an object or a unit must not be rolled out.
     """
-    if requested is not None:
-        await refuse_suspended(requested, workspace, session)
-    left_out = workspace.faulty_units if keep_going else None
-    unit_trees, suspension_findings = await apply_suspensions(workspace.deployable_trees, session)
-    unit_trees = with_drift_detection(unit_trees)
-    plan_result = await make_plan(unit_trees, session, resources, TIDEGATE, excluded=left_out)
-    if not resources:
-        plan_result = await with_removals(plan_result, session)
-    faults = {
-        unit: fault.reason
-        for unit, fault in plan_result.faults.items()
-        if unit not in workspace.unavailable
-    }
-    return PreparedRollout(
-        plan_result, (*workspace.findings, *plan_result.findings, *suspension_findings), faults
+    prepared = await _prepare(request, workspace, session, options)
+    user.show_findings(prepared.findings)
+    workspace.require_no_errors(prepared.plan_result.findings, keep_going=options.keep_going)
+    left_out = _left_out_units(prepared, session, options)
+    approved = find_approved_units(options.approved, workspace.members)
+    user.warn(prepared.plan_result.notes)
+    if confirm is not None:
+        preview = (await compare_plan(prepared.plan_result, session)).preview
+        if preview.has_changes:
+            confirm(preview)
+    takeover = await take_over(
+        prepared.plan_result,
+        session,
+        takes_over=options.takes_over,
+        hands_back=options.hands_back,
     )
-
-
-def can_plan_change(plan: Plan, session: Session) -> bool:
-    """Return whether the plan may change before it is rolled out.
-
-    A simulated repository has no commits; but each attempt of a release is a new revision, and
-    an ApplicationSet may have to generate for a new cluster.
-    """
-    return (
-        session.targets.simulation is None or has_releases(plan) or regenerates_during_rollout(plan)
+    user.note(takeover.notes)
+    newer_plans = _NewerPlans(request, session, options, takeover, left_out)
+    rollout_options = RolloutOptions(
+        skip_faulty_units=options.keep_going,
+        preflight_mode=options.preflight_mode,
+        excluded=left_out,
+        approved=approved,
+        replan=newer_plans.make if _can_change(prepared.plan_result, session, options) else None,
     )
-
-
-async def replan(
-    request: LoadRequest,
-    session: Session,
-    resources: tuple[str, ...],
-    left_out: Mapping[UnitId, str],
-    *,
-    ignore_sops_mac: bool,
-) -> PlanResult:
-    """Return the plan of the current state. Raises the errors of the plan.
-
-    Errors of units in `left_out` are known and not raised again.
-    """
-    workspace, _ = await reload_with_assumptions(session, request)
-    prepared = await prepare_rollout(workspace, session, resources, keep_going=bool(left_out))
-    is_known = bool(left_out) and prepared.left_out.keys() <= left_out.keys()
-    workspace.require_no_errors(prepared.plan_result.findings, keep_going=is_known)
-    faults = dict(prepared.left_out)
-    if session.targets.simulation is None:
-        faults = refuse_unsafe(prepared, keep_going=is_known, ignore_sops_mac=ignore_sops_mac)
-    return replace(prepared.plan_result, rejected=faults)
-
-
-def refuse_unsafe(
-    prepared: PreparedRollout, *, keep_going: bool, ignore_sops_mac: bool
-) -> dict[UnitId, str]:
-    """Return the units that must not be rolled out to a real cluster, with the reason.
-
-    Raises the errors instead, unless `keep_going` is set.
-    """
-    plan_result = prepared.plan_result
-    if keep_going:
-        unsafe = plan_result.find_unsafe(ignore_sops_mac=ignore_sops_mac)
-        return {**prepared.left_out, **unsafe}
-    require_deployable(plan_result.rendered, ignore_sops_mac=ignore_sops_mac)
-    return {**prepared.left_out}
-
-
-async def delete_removed_records(plan_result: PlanResult, session: Session) -> None:
-    """Delete the records of removed units."""
-    for unit in plan_result.removed_units:
+    if not options.resources:  # a part of a unit does not tell the status of the unit
+        rollout_options = msgspec.structs.replace(
+            rollout_options,
+            statuses=await build_statuses(takeover.plan_result, session, prepared.fault_findings),
+            history=await build_history(takeover.plan_result, session),
+        )
+    outcome = await user.roll_out(takeover.plan_result.plan, rollout_options)
+    has_passed = outcome is RolloutOutcome.PASSED
+    for unit in (newer_plans.newest or prepared.plan_result).removed_units if has_passed else ():
         await delete_record(unit, session.world)
+    if options.hands_back and has_passed:
+        user.note(await resume_controllers(takeover, session))
+    elif takeover.paused:
+        user.note((f"{takeover.paused_message}; add `--hand-back` to resume them",))
+    return outcome
+
+
+async def _prepare(
+    request: LoadRequest, workspace: Workspace, session: Session, options: SyncOptions
+) -> PreparedRollout:
+    """Return the plan of the workspace, or the saved plan if the workspace still has it."""
+    prepared = await prepare_rollout(
+        workspace,
+        session,
+        options.resources,
+        keep_going=options.keep_going,
+        requested=request.selection if options.refuses_suspended else None,
+    )
+    if options.saved_plan is None:
+        return prepared
+    return await with_saved_plan(options.saved_plan, prepared, workspace, session)
+
+
+def _left_out_units(
+    prepared: PreparedRollout, session: Session, options: SyncOptions
+) -> dict[UnitId, str]:
+    """Return the units that are not rolled out, with the reason."""
+    if session.targets.simulation is not None:
+        return {**prepared.left_out}
+    return refuse_unsafe(
+        prepared, keep_going=options.keep_going, ignore_sops_mac=options.ignore_sops_mac
+    )
+
+
+def _can_change(plan_result: PlanResult, session: Session, options: SyncOptions) -> bool:
+    """Return whether the plan may change during the rollout; a saved one is never changed."""
+    return options.saved_plan is None and can_plan_change(plan_result.plan, session)
+
+
+class _NewerPlans:
+    """Makes newer plans of a running sync."""
+
+    def __init__(
+        self,
+        request: LoadRequest,
+        session: Session,
+        options: SyncOptions,
+        takeover: TakeoverResult,
+        left_out: Mapping[UnitId, str],
+    ) -> None:
+        self._request = request
+        self._session = session
+        self._options = options
+        self._takeover = takeover
+        self._left_out = left_out if options.keep_going else {}
+        self.newest: PlanResult | None = None
+
+    async def make(self) -> PlanResult:
+        """Return the plan of the current state."""
+        plan_result = await replan(
+            self._request,
+            self._session,
+            self._options.resources,
+            self._left_out,
+            ignore_sops_mac=self._options.ignore_sops_mac,
+        )
+        self.newest = self._takeover.pause_in_plan(plan_result)
+        return self.newest

@@ -16,7 +16,7 @@ from tidegate.apiserver.server import HOST
 
 LIFETIME = timedelta(days=365)
 CLOCK_SKEW = timedelta(hours=1)
-"""How far the validity starts in the past, for clients whose clock is behind."""
+"""How far the validity starts in the past, for clients with a slow clock."""
 PEM = serialization.Encoding.PEM
 
 

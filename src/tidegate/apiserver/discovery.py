@@ -179,16 +179,6 @@ def build_group_list(served_kinds: ServedKinds) -> JsonObject:
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def build_group(served_kinds: ServedKinds, group: str) -> JsonObject | None:
-    """Return one group. Returns None if it is not served.
-
-    Like `ServeHTTP` in `pkg/endpoints/discovery/group.go` of k8s.io/apiserver 0.36.4.
-    """
-    versions = served_kinds.groups().get(group)
-    header: JsonObject = {"kind": "APIGroup", "apiVersion": "v1"}
-    return {**header, **_build_group_fields(group, [*versions])} if versions else None
-
-
 def _build_group_fields(group: str, versions: list[str]) -> JsonObject:
     group_versions: list[Json] = [
         {"groupVersion": f"{group}/{version}", "version": version} for version in versions

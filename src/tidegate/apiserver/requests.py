@@ -11,9 +11,11 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.documents import read_documents
+from tidegate.documents.build import DEPTH_LIMIT
 from tidegate.errors import DocumentError
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text
 from tidegate.model.k8s.objects import Json, Propagation, Ref, ServedKind
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.world import requests
 
 NAMESPACES = "namespaces"
@@ -25,6 +27,9 @@ PATCH_TYPES = {
     "application/strategic-merge-patch+json": requests.PatchType.STRATEGIC,
 }
 YAML_CONTENT_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
+JSON_TOKEN = lazy_regex(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]')
+NESTING = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
+"""By how much a token of JSON changes the depth."""
 UNKNOWN_MANAGER = "unknown"
 STRICT = "Strict"
 DEFAULT_WATCH_SECONDS = 1800
@@ -185,12 +190,25 @@ def _json_body(request: ApiRequest) -> bytes:
         raise BadRequestError(415, "UnsupportedMediaType", message)
     is_yaml = request.content_type in (*APPLY_CONTENT_TYPES, *YAML_CONTENT_TYPES)
     if not is_yaml or request.body.lstrip()[:1] == b"{":
+        _check_depth(request.body)
         return request.body
     try:
         documents = read_documents(request.body, "body")
     except DocumentError as error:
         raise BadRequestError(400, "BadRequest", str(error)) from None
     return msgspec.json.encode(documents[0].body) if documents else b"{}"
+
+
+def _check_depth(body: bytes) -> None:
+    """Reject JSON that is nested deeper than any document may be."""
+    if body.count(b"{") + body.count(b"[") <= DEPTH_LIMIT:
+        return
+    depth = 0
+    for token in JSON_TOKEN.finditer(body):
+        depth += NESTING.get(token[0], 0)
+        if depth > DEPTH_LIMIT:
+            message = f"the body of the request is nested more than {DEPTH_LIMIT} deep"
+            raise BadRequestError(400, "BadRequest", message)
 
 
 def _ref_from_body(request: ApiRequest, body: bytes) -> Ref:
@@ -233,6 +251,7 @@ def build_deletion(request: ApiRequest, name: str = "", namespace: str = "") -> 
 
 
 def _delete_options(request: ApiRequest) -> dict[str, Json]:
+    _check_depth(request.body)
     try:
         options = msgspec.json.decode(request.body) if request.body.strip() else {}
     except msgspec.DecodeError as error:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 complete_path = click.Path().shell_complete
 """Completes paths; the shell itself completes files best."""
-ENGINES = ("native", "tidegate", "argocd", "flux")
+ENGINES = ("native", "tidegate", "argocd", "argocd=3.5", "argocd=3.6", "flux")
 
 
 def complete_context(ctx: click.Context, _option: click.Parameter, prefix: str) -> list[str]:

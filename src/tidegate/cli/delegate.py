@@ -1,4 +1,4 @@
-"""Delegation to a running Argo CD or Flux, which is asked like its own command would ask it."""
+"""Delegation to a running Argo CD or Flux, with the requests of its own command line."""
 
 from __future__ import annotations
 

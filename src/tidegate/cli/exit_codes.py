@@ -15,6 +15,6 @@ EXIT_CODE_MEANINGS = {
     8: "timeout of the command or of an external program",
     9: "incomplete, without an error: `lint` checked only a part, or `simulate` skipped units;"
     " `--allow-incomplete` turns this off",
-    10: "`plan --exit-code` found changes, or `diff --exit-code` another order",
+    10: "`plan --exit-code` found changes, or `diff --exit-code` a different order",
     130: "interrupted: Ctrl-C, or the terminal was closed",
 }

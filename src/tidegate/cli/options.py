@@ -15,7 +15,7 @@ from tidegate.cli.output import has_json_errors, print_document, print_error_doc
 from tidegate.model.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from tidegate.errors import TidegateError
     from tidegate.model.finding import Finding
@@ -174,13 +174,38 @@ def until_option(default: str, help_text: str) -> Callable[[FC], FC]:
     )
 
 
+def output_option(
+    formats: Sequence[str], *, text: str = "Output format.", show_default: bool = False
+) -> Callable[[FC], FC]:
+    """Return the option of the output format; the first format is the default."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=show_default,
+        help=text,
+    )
+
+
+def namespace_filter(text: str, *, default: str = "") -> Callable[[FC], FC]:
+    """Return the option of the namespace of the objects that a command shows."""
+    return click.option(
+        "-n",
+        "--namespace",
+        "namespace_filter",
+        default=default,
+        show_default=bool(default),
+        metavar="NAMESPACE",
+        help=text,
+    )
+
+
 PATH = click.argument("path", metavar="[PATH]", default=".", shell_complete=complete_path)
 """The repository, directory, chart or overlay that a command works on."""
 command = partial(click.command, cls=TidegateCommand)
 """Decorator of a command: `@command()`."""
-OUTPUT = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format."
-)
+OUTPUT = output_option(["text", "json"])
 
 
 def print_warnings(errors: Iterable[TidegateError]) -> None:
@@ -384,14 +409,7 @@ EVENTS = (
         metavar="TYPES",
         help="Event types, separated by commas, such as Warning.",
     ),
-    click.option(
-        "-n",
-        "--namespace",
-        "namespace_filter",
-        default="",
-        metavar="NAMESPACE",
-        help="Show Events of this namespace.",
-    ),
+    namespace_filter("Show Events of this namespace."),
 )
 LOGS = (
     click.option(

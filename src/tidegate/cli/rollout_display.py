@@ -1,25 +1,29 @@
-"""Display of a running plan, shared by `sync`, `delete` and `jobs rerun`."""
+"""The terminal of a rollout, shared by `sync`, `delete` and `jobs rerun`."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
 from tidegate.cli import options
 from tidegate.cli.assumptions import print_assumptions
+from tidegate.cli.confirm import confirm, print_target
 from tidegate.cli.options import Flags
 from tidegate.cli.output import note
 from tidegate.cli.progress import ProgressLine
 from tidegate.cli.requests import cluster_targets, render_settings
 from tidegate.cli.screen.screen import Screen
 from tidegate.clusters.session import ClusterTargets, Session
+from tidegate.errors import TidegateError
+from tidegate.model.finding import Finding
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.planning.refusals import preflight_findings
 from tidegate.report.rollout.explain import needs_explanation, rollout_explanation
 from tidegate.report.rollout.summary import NextCommands
@@ -36,8 +40,8 @@ DEFAULT_SPEED = 20.0
 @asynccontextmanager
 async def on_screen(
     request: LoadRequest, flags: Flags, progress_line: ProgressLine, next_activity: str
-) -> AsyncIterator[tuple[Screen, Session, Workspace]]:
-    """Yield a screen, a session and a workspace for the selected clusters.
+) -> AsyncIterator[tuple[RolloutTerminal, Session, Workspace]]:
+    """Yield a terminal, a session and a workspace for the selected clusters.
 
     The progress line shows the connection, then `next_activity`.
     """
@@ -63,39 +67,67 @@ async def on_screen(
             title = ", ".join(str(unit_tree.root_id) for unit_tree in workspace.unit_trees)
             screen.set_title(title, _next_commands(target, RolloutOutcome.STOPPED))
             progress_line.update(next_activity)
-            yield screen, session, workspace
+            yield RolloutTerminal(screen, session, flags, progress_line), session, workspace
         screen.raise_if_output_failed()
 
 
-async def show_rollout(
-    screen: Screen,
-    session: Session,
-    plan: Plan,
-    rollout_options: RolloutOptions,
-    flags: Flags,
-    recorder: RunRecorder | None = None,
-) -> RolloutOutcome:
-    """Run a plan on a screen, record it if requested, and return its outcome."""
-    target = session.targets
-    default_speed = DEFAULT_SPEED if screen.is_live and target.simulation is not None else None
-    speed = default_speed if flags["speed"] is None else flags["speed"] or None
-    rollout_options = replace(
-        rollout_options,
-        pace=speed,
-        timeout=flags["timeout"],
-        cluster_patience=flags["cluster_patience"],
-        explain_gates=True,
-        stream_logs=flags["logs"],
-    )
-    observer = screen if recorder is None else RecordingObserver(screen, recorder)
-    rollout_result = await roll_out(plan, session, rollout_options, observer)
-    screen.finish(rollout_result.evidence, _next_commands(target, rollout_result.outcome))
-    if recorder is not None and needs_explanation(screen.progress):
-        recorder.add(rollout_explanation(screen.progress, rollout_result.evidence))
-    options.print_findings(preflight_findings(screen.progress, rollout_result.evidence))
-    for line in rollout_result.unreported:
-        note(line)
-    return rollout_result.outcome
+class RolloutTerminal:
+    """The terminal of the user of a rollout: an `actions.user.RolloutUser`."""
+
+    def __init__(
+        self, screen: Screen, session: Session, flags: Flags, progress_line: ProgressLine
+    ) -> None:
+        self._screen = screen
+        self._session = session
+        self._flags = flags
+        self._progress_line = progress_line
+        self.recorder: RunRecorder | None = None
+        """Records the rollout, if that is requested."""
+
+    @property
+    def progress(self) -> RolloutProgress:
+        return self._screen.progress
+
+    def show_findings(self, findings: Iterable[Finding]) -> None:
+        """Print the target and the findings of a plan."""
+        self._progress_line.clear()
+        print_target(self._flags)
+        options.print_findings(findings)
+
+    def warn(self, errors: Iterable[TidegateError]) -> None:
+        options.print_warnings(errors)
+
+    def note(self, messages: Iterable[str]) -> None:
+        for message in messages:
+            note(message)
+
+    def confirm(self, lines: Iterable[str], question: str) -> None:
+        """Ask the user. Raises if the user declines."""
+        with self._screen.default_signals():
+            confirm(lines, question)
+
+    async def roll_out(self, plan: Plan, rollout_options: RolloutOptions) -> RolloutOutcome:
+        """Run a plan on the screen, record it if requested, and return its outcome."""
+        screen, recorder, flags = self._screen, self.recorder, self._flags
+        target = self._session.targets
+        default_speed = DEFAULT_SPEED if screen.is_live and target.simulation is not None else None
+        speed = default_speed if flags["speed"] is None else flags["speed"] or None
+        rollout_options = replace(
+            rollout_options,
+            pace=speed,
+            timeout=flags["timeout"],
+            cluster_patience=flags["cluster_patience"],
+            explain_gates=True,
+            stream_logs=flags["logs"],
+        )
+        observer = screen if recorder is None else RecordingObserver(screen, recorder)
+        rollout_result = await roll_out(plan, self._session, rollout_options, observer)
+        screen.finish(rollout_result.evidence, _next_commands(target, rollout_result.outcome))
+        if recorder is not None and needs_explanation(screen.progress):
+            recorder.add(rollout_explanation(screen.progress, rollout_result.evidence))
+        options.print_findings(preflight_findings(screen.progress, rollout_result.evidence))
+        self.note(rollout_result.unreported)
+        return rollout_result.outcome
 
 
 def _next_commands(target: ClusterTargets, outcome: RolloutOutcome) -> NextCommands:

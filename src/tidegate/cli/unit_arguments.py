@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import click
 from click.decorators import FC
 
+from tidegate.cli import options
 from tidegate.cli.completion import complete_names, complete_path
 from tidegate.cli.options import Flags, with_options
 from tidegate.cli.unit_kinds import KINDS_BY_NOUN, NOUN_ALIASES, SOURCE_KINDS
@@ -94,14 +95,7 @@ SELECTOR = (
         help="Select by labels, like kubectl.",
     ),
 )
-NAMESPACE_FILTER = click.option(
-    "-n",
-    "--namespace",
-    "namespace_filter",
-    default="",
-    metavar="NAMESPACE",
-    help="Select only objects of this namespace.",
-)
+NAMESPACE_FILTER = options.namespace_filter("Select only objects of this namespace.")
 ALL = click.option("--all", "every", is_flag=True, help="Select all.")
 PATH_PARAMETERS = frozenset(
     [
@@ -248,7 +242,7 @@ def find_resources(
 
 
 def split_unit_argument(argument: str, default_kinds: Sequence[str]) -> tuple[Sequence[str], str]:
-    """Return the kinds and the name that an argument such as `ks/apps` or `apps` stands for."""
+    """Return the kinds and the name in an argument such as `ks/apps` or `apps`."""
     prefix, separator, name = argument.partition("/")
     noun = NOUN_ALIASES.get(prefix, prefix)
     if separator and noun in KINDS_BY_NOUN:

@@ -31,6 +31,7 @@ from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_LUA_RULES, LuaRules, read_lua_verdict
 from tidegate.health.readiness_timeout import termination_timeout
 from tidegate.model.k8s.json_fields import get_list, object_ref
+from tidegate.model.k8s.kinds import JOB
 from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.change import DiffAction, mask_fields
@@ -105,7 +106,8 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
         difference = find_difference(unit, item, live, self.jq, fingerprint)
         result = COMPARE_RESULTS[difference.action]
         if result is CompareResult.IMMUTABLE and live is not None:
-            recreates = item.recreates or is_forced(unit, item, live)
+            recreates_job = item.ref.kind == JOB and unit.policy.semantics.recreates_jobs
+            recreates = recreates_job or is_forced(unit, item, live)
             result = CompareResult.RECREATE if recreates else result
         fields = (
             mask_fields(difference, item.hidden_fields).fields

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tidegate.clusters.connect import (
-    WATCH_TIMEOUT,
     Worker,
 )
 from tidegate.clusters.static_world import StaticWorld
@@ -21,7 +20,6 @@ from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.simulation.preinstalled import GivenCluster
 from tidegate.model.times import Ms
 from tidegate.schema.custom_kinds import can_be_custom
-from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ def build_sandbox(
         return _build_bare(simulation, workers, clusters)
     from tidegate.sandbox.world import START, Sandbox
 
-    scenario = _read_scenario(simulation)
+    scenario = load_scenario(simulation)
     sandbox = Sandbox(
         (),
         seed=simulation.seed or scenario.seed,
@@ -96,7 +94,7 @@ def add_sandbox_clusters(
     sandbox, knowledge, scenario = (
         _require_sandbox(world),
         load_knowledge(simulation),
-        _read_scenario(simulation),
+        load_scenario(simulation),
     )
     controllers, names = _build_controllers(simulation, knowledge, scenario), tuple(clusters)
     for name in names:
@@ -113,7 +111,7 @@ def preinstall(
     sandbox, knowledge, scenario = (
         _require_sandbox(world),
         load_knowledge(simulation),
-        _read_scenario(simulation),
+        load_scenario(simulation),
     )
     controllers = _build_controllers(simulation, knowledge, scenario)
     for name, given in more.items():
@@ -195,7 +193,7 @@ def _preinstall(
 
 def preinstalled_objects(simulation: SimulationConfig) -> list[dict[str, Json]]:
     """Return the preinstalled objects of a simulated cluster, without its base objects."""
-    return _preinstalled_objects(_read_scenario(simulation).given, load_knowledge(simulation))
+    return _preinstalled_objects(load_scenario(simulation).given, load_knowledge(simulation))
 
 
 def _preinstalled_objects(given: GivenCluster, knowledge: Knowledge) -> list[dict[str, Json]]:
@@ -217,29 +215,6 @@ def _preinstalled_objects(given: GivenCluster, knowledge: Knowledge) -> list[dic
     )
 
 
-async def run_remote_controllers(world: World, simulation: SimulationConfig, *, until: Ms) -> None:
-    """Run the simulated kubelet, provisioner and operators against a real API server.
-
-    The cluster has its own core controllers. An operator works as soon as its workload runs,
-    whether preinstalled or rolled out.
-    """
-    from tidegate.sandbox.controller_set import build_kubelet_and_operators
-    from tidegate.sandbox.controllers.storage.volumes import provisioner_controller
-    from tidegate.sandbox.kinds import WATCHED_KINDS
-    from tidegate.sandbox.remote import RemoteControllers
-    from tidegate.world.resilient import ResilientWorld
-
-    knowledge, scenario = load_knowledge(simulation), _read_scenario(simulation)
-    profile = _read_profile(simulation, knowledge).with_rules(scenario.behaviours)
-    controllers = (
-        *build_kubelet_and_operators(profile, knowledge, record_pulls=True),
-        provisioner_controller(),
-    )
-    await RemoteControllers(
-        Dispatcher(ResilientWorld(world)), controllers, kinds=WATCHED_KINDS
-    ).run(until)
-
-
 def load_knowledge(simulation: SimulationConfig | None) -> Knowledge:
     """Return the operator knowledge: the built-in rows, and in a simulation those of the user.
 
@@ -255,7 +230,7 @@ def load_knowledge(simulation: SimulationConfig | None) -> Knowledge:
     from tidegate.knowledge.catalog import KindCatalog
     from tidegate.sandbox.operators.named_objects import externally_served_rows
 
-    givens = (_read_scenario(simulation).given, *simulation.assumed.values())
+    givens = (load_scenario(simulation).given, *simulation.assumed.values())
     kinds = [kind for given in givens for kind in given.kinds]
     if not kinds:
         return knowledge
@@ -276,7 +251,7 @@ def read_knowledge_files(simulation: SimulationConfig) -> Knowledge:
 
 def scenario_commits(simulation: SimulationConfig) -> tuple[Commit, ...]:
     """Return the commits that the scenario adds to the repository during the rollout."""
-    return _read_scenario(simulation).commits
+    return load_scenario(simulation).commits
 
 
 def as_sandbox(world: World) -> Sandbox | None:
@@ -305,7 +280,8 @@ def explain_unserved(world: World | None, kind: Kind, catalogue: KindCatalog) ->
     return ""
 
 
-def _read_scenario(simulation: SimulationConfig) -> Scenario:
+def load_scenario(simulation: SimulationConfig) -> Scenario:
+    """Return the scenario of a simulation; an empty one without a file."""
     from tidegate.sandbox.scenario import Scenario, read_scenario
 
     if simulation.scenario is None:
@@ -347,21 +323,6 @@ def _read_profile(simulation: SimulationConfig, knowledge: Knowledge) -> Profile
         return shipped
     text, name = read_user_file(simulation.profile), str(simulation.profile)
     return read_profile(text, name, base=shipped, operators=knowledge.rows, estimate=estimate)
-
-
-def build_empty_sandbox(
-    *, scenario: Path | None = None, seed: int = 0, watch_timeout: Ms = WATCH_TIMEOUT
-) -> World:
-    """Build one empty simulated cluster; a non-zero seed wins over the scenario's."""
-    from tidegate.sandbox.cluster import ServerTiming
-    from tidegate.sandbox.scenario import Scenario, read_scenario
-    from tidegate.sandbox.world import Sandbox
-
-    parsed = read_scenario(read_user_file(scenario), str(scenario)) if scenario else Scenario()
-    faults = (*parsed.faults, *parsed.edits)
-    return Sandbox(
-        seed=seed or parsed.seed, faults=faults, timing=ServerTiming(watch_timeout=watch_timeout)
-    )
 
 
 CONTEXT, KUBECONFIG = "tidegate-sandbox", "kubeconfig"

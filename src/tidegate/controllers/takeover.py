@@ -73,10 +73,7 @@ class TakeoverResult(msgspec.Struct, frozen=True):
     @property
     def paused_message(self) -> str:
         units = [*self.paused]
-        return (
-            f"{_controller_titles(units)} is still paused for {len(units)}"
-            f" unit{'s' if len(units) != 1 else ''}"
-        )
+        return f"{_controller_titles(units)} is still paused for {count_noun(len(units), 'unit')}"
 
 
 async def take_over(

@@ -44,21 +44,6 @@ ScopeLookup = Callable[[Kind], bool | None]
 """Lookup of whether a kind is namespaced; None if unknown."""
 
 
-def parse_all_manifests(
-    unit: Unit,
-    documents: Iterable[Document],
-    is_namespaced: ScopeLookup,
-    hidden: Sequence[tuple[FieldPath, ...]] = (),
-) -> Manifests:
-    """Parse all documents. Raises the error of an invalid one, or an ExceptionGroup of several."""
-    manifests, errors = parse_manifests(unit, documents, is_namespaced, hidden)
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise ExceptionGroup("several objects are invalid", errors)
-    return manifests
-
-
 def parse_manifests(
     unit: Unit,
     documents: Iterable[Document],

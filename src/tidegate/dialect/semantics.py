@@ -29,6 +29,8 @@ def with_semantics(policy: Policy, semantics: Semantics) -> Policy:
             retry,
             restarts_unit=default_retry.restarts_unit,
             retries_gates=default_retry.retries_gates,
+            remediates_before_retry=default_retry.remediates_before_retry,
+            backs_off_after_remediation=default_retry.backs_off_after_remediation,
         )
     if retry and not default_retry.restarts_unit and retry.limit == UNLIMITED:
         retry = msgspec.structs.replace(

@@ -213,7 +213,7 @@ class _Parser:
         self._nodes += 1 + anchor.size
         self._aliased += anchor.size
         if self._is_bomb():
-            problem = "aliases expand to so much that Kubernetes rejects the document"
+            problem = "the aliases expand to more than Kubernetes accepts"
             raise self._error("documents.alias.excess", problem, event, "write the values out")
         return anchor
 

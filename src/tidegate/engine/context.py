@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -86,6 +86,8 @@ class RolloutSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Builds the status of unit resources; None writes no status."""
     history_backend: HistoryBackend | None = None
     """Release history of units; None if no unit has one."""
+    inventories: Mapping[UnitId, Sequence[Ref]] = msgspec.field(default_factory=dict)
+    """Objects that other controllers report as those of units."""
     request_refresh: Callable[[Refresh], None] | None = None
     """Looks for a newer revision of a unit's source; None if sources do not change."""
 
@@ -282,9 +284,10 @@ class RolloutContext:
         return {name: list(object_refs) for name, object_refs in candidates.items()}
 
     def _managed_refs(self, unit: UnitId) -> list[Ref]:
-        """Return the objects that a unit manages, by its journal or its release history."""
+        """Return the objects that a unit manages: its journal, inventory and release history."""
         record, pending = self.leases[unit].record, self.histories.pending_revision(unit)
         refs = {ref: None for ref, entry in record.entries.items() if not entry.hook}
+        refs |= dict.fromkeys(self.settings.inventories.get(unit, ()))
         served = self.live_cache.served_kinds.get(record.cluster, {})
         for ref in pending.previous_objects if pending is not None else ():
             current = with_served_version(ref, served)

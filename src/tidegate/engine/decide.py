@@ -15,6 +15,7 @@ from tidegate.engine.state.apply import (
     handle_step_compared,
     handle_verify_finished,
     handle_write_finished,
+    start_batches,
 )
 from tidegate.engine.state.completion import (
     finish_idle,
@@ -117,5 +118,7 @@ def _handle_timer(context: DecisionContext, step: StepRun | None) -> None:
         (check_children_deadline if step.unmet_edges else start_step)(context, step)
     elif step.state is StepState.APPLYING:
         check_deletions(context, step)
+        if step.state is StepState.APPLYING:
+            start_batches(context, step)
     elif step.state is StepState.GATING and not step.step.expansion:
         check_gate(context, step)

@@ -2,7 +2,7 @@
 
 One table lists how each kind shows that its status is current. Other kinds are checked by their
 `observedGeneration`, if they have one. Without it, built-in Kubernetes kinds have no status
-that lags behind, and custom resources get some time to write one.
+that is written later, and custom resources get some time to write one.
 """
 
 from __future__ import annotations

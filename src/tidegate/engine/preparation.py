@@ -7,7 +7,7 @@ that expands is prepared in the same way when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
 import msgspec
@@ -32,8 +32,18 @@ from tidegate.engine.ownership import (
 )
 from tidegate.engine.records.heartbeat import RETRY_PERIOD
 from tidegate.errors import ClusterError
-from tidegate.model.k8s.objects import ClusterRef, object_body
-from tidegate.model.plans.plan import Edge, Plan, PlanFragment, Step, step_items
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, Ref, object_body
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.plans.plan import (
+    Edge,
+    ItemAction,
+    Plan,
+    PlanFragment,
+    PlannedUnit,
+    Step,
+    step_items,
+)
+from tidegate.model.rollouts.journal import JournalEntry
 from tidegate.model.times import Ms
 from tidegate.model.units.release_history import ReleaseAction
 from tidegate.model.units.unit import UnitId
@@ -259,9 +269,14 @@ def complete_plan(
     plan = context.evaluator.complete_plan(requested, live_states)
     _reopen_completed(context, plan)
     compared_items = _compare_plan(context, plan)
-    plan = without_idle_hooks(
-        plan, _units_with_work(context, compared_items), context.histories, context.evaluator
+    records = {unit.id: context.leases[unit.id].record.entries for unit in plan.units}
+    taken_over = find_taken_over(
+        plan, compared_items, records, live_objects, context.evaluator, now
     )
+    units_with_work = [
+        unit for unit in _units_with_work(context, compared_items) if unit not in taken_over
+    ]
+    plan = without_idle_hooks(plan, units_with_work, context.histories, context.evaluator)
     settled = {
         (compared_item[0].unit, compared_item[1].ref)
         for compared_item in compared_items
@@ -272,6 +287,74 @@ def complete_plan(
     if plan is not requested:
         context.register(plan.units, plan.steps, digest=plan.digest)
     return plan, _compare_plan(context, plan)
+
+
+def find_taken_over(
+    plan: Plan,
+    compared_items: Iterable[ComparedItem],
+    records: Mapping[UnitId, Mapping[Ref, JournalEntry]],
+    live_objects: Mapping[ClusterRef, LiveObject],
+    evaluator: ObjectEvaluator,
+    now: Ms,
+) -> set[UnitId]:
+    """Return the units that another controller has deployed as desired; their hooks have run.
+
+    At most the ownership of their fields changes, and our record does not have this version of
+    some object. A hook that is there must have succeeded.
+    """
+    by_unit: dict[UnitId, list[ComparedItem]] = {}
+    for compared_item in compared_items:
+        by_unit.setdefault(compared_item[0].unit, []).append(compared_item)
+    return {
+        unit.id
+        for unit in plan.units
+        if unit.policy.release is None
+        and not unit.policy.runs_hooks
+        and _is_deployed(by_unit.get(unit.id, ()), records.get(unit.id, {}))
+        and all(
+            _has_succeeded(unit, compared_item, live_objects, evaluator, now)
+            for compared_item in by_unit[unit.id]
+            if compared_item[1].hook is not None
+        )
+    }
+
+
+def _is_deployed(
+    compared_items: Collection[ComparedItem], record: Mapping[Ref, JournalEntry]
+) -> bool:
+    """Return whether a unit with hooks is as desired, and another controller has applied it."""
+    objects = [
+        (item, compared)
+        for _, item, compared in compared_items
+        if item.hook is None and item.action is ItemAction.APPLY
+    ]
+    has_hooks = any(item.hook is not None for _, item, _ in compared_items)
+    is_ours = all(
+        item.ref in record and record[item.ref].digest == item.digest for item, _ in objects
+    )
+    is_as_desired = all(_is_as_desired(compared) for _, compared in objects)
+    return has_hooks and bool(objects) and not is_ours and is_as_desired
+
+
+def _is_as_desired(compared: messages.ComparedObject) -> bool:
+    """Return whether a write would change no field, but at most its owner."""
+    is_moved = compared.result is CompareResult.DIFFERENT and not compared.replaces
+    return compared.result is CompareResult.IN_SYNC or (is_moved and not compared.fields)
+
+
+def _has_succeeded(
+    unit: PlannedUnit,
+    compared_item: ComparedItem,
+    live_objects: Mapping[ClusterRef, LiveObject],
+    evaluator: ObjectEvaluator,
+    now: Ms,
+) -> bool:
+    """Return whether a hook has succeeded, or is not there any more."""
+    live = live_objects.get(compared_item[2].object_ref)
+    if live is None or compared_item[0].only_on_failure:
+        return True
+    verdict = evaluator.evaluate_health(unit, object_body(live), now)
+    return not verdict.is_checked or verdict.health is Health.HEALTHY
 
 
 def _with_remediations(context: RolloutContext, plan: Plan) -> Plan:

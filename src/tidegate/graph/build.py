@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.errors import Location
-from tidegate.graph.declared import find_parse_problems, honors_annotations
+from tidegate.graph.declared import find_parse_problems, honors_annotations, may_declare_order
 from tidegate.graph.inputs import GraphInputs
 from tidegate.graph.positions import StepIndex, parse_origin
 from tidegate.graph.providers import Provider, ProviderIndex
@@ -244,12 +244,24 @@ class _GraphBuilder:
             )
             for requirement, providers in requirements:
                 self._add_requirement(dependent, requirement, providers)
+        self._add_declared_order(
+            [
+                graph_object
+                for graph_object in self._objects
+                if may_declare_order(graph_object.manifest)
+            ]
+        )
+
+    def _add_declared_order(self, objects: list[_GraphObject]) -> None:
+        """Add the edges of kapp's rules, and the annotations that cannot be parsed."""
+        for graph_object in objects:
+            namespace = graph_object.manifest.ref.namespace
             self.unparsed_annotations += [
                 UnparsedAnnotation(graph_object.number, problem.annotation, problem.text)
-                for problem in find_parse_problems(graph_object.body, ref.namespace)
+                for problem in find_parse_problems(graph_object.body, namespace)
             ]
-        units = {graph_object.number: graph_object.unit for graph_object in self._objects}
-        numbered = [(graph_object.number, graph_object.body) for graph_object in self._objects]
+        units = {graph_object.number: graph_object.unit for graph_object in objects}
+        numbered = [(graph_object.number, graph_object.body) for graph_object in objects]
         for before, after, annotation in find_change_rule_pairs(numbered):
             self._connect(
                 before,

@@ -71,6 +71,8 @@ def parse_dependencies(
 ) -> Iterator[AnnotatedDependency | ParseProblem]:
     """Yield the objects that an object depends on by its annotations."""
     annotations = get_mapping(body, "metadata", "annotations")
+    if not annotations:
+        return
     for entry in parse_depends_on(annotations.get(DEPENDS_ON)):
         yield (
             ParseProblem(DEPENDS_ON, entry)
@@ -100,6 +102,11 @@ def _cli_utils_dependency(entry: str) -> AnnotatedDependency | ParseProblem:
     if len(parts) == CLUSTER_SCOPED_PARTS:
         return AnnotatedDependency(CLI_UTILS, parts[0], parts[1], "", parts[2])
     return ParseProblem(CLI_UTILS, entry)
+
+
+def may_declare_order(manifest: Manifest) -> bool:
+    """Return whether an object may have one of these annotations, without a look at its fields."""
+    return any(marker in manifest.body for marker in ANNOTATION_MARKERS)
 
 
 def find_parse_problems(body: JsonObject, namespace: str) -> list[ParseProblem]:
@@ -149,7 +156,7 @@ def find_precedences(desired: Iterable[Manifests]) -> list[Precedence]:
             ref, object_ref = manifest.ref, ClusterRef(cluster, manifest.ref)
             names = (cluster, ref.kind.name, ref.namespace, ref.name)
             known.setdefault(names, {})[ref.kind.group] = object_ref
-            if is_ordered and any(marker in manifest.body for marker in ANNOTATION_MARKERS):
+            if is_ordered and may_declare_order(manifest):
                 body: JsonObject = msgspec.json.decode(manifest.body)
                 annotated.append((object_ref, manifest, body))
                 for group in change_groups(body):

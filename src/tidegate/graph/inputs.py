@@ -29,11 +29,11 @@ PREINSTALLED = frozenset(
 
 Storage classes are not among them, because each cluster operator chooses them.
 """
-BUILTIN_PREFIXES = (
-    (RBAC, "ClusterRole", "system:"),
-    ("scheduling.k8s.io", "PriorityClass", "system-"),
-)
-"""Kinds and name prefixes of objects that every cluster has."""
+BUILTIN_PREFIXES = {
+    (RBAC, "ClusterRole"): "system:",
+    ("scheduling.k8s.io", "PriorityClass"): "system-",
+}
+"""By kind, the prefix of the names of objects that every cluster has."""
 
 
 class GraphInputs(msgspec.Struct, frozen=True):
@@ -61,15 +61,15 @@ class GraphInputs(msgspec.Struct, frozen=True):
 
     def is_preinstalled(self, group: str, kind: str, namespace: str, name: str) -> bool:
         """Return whether every cluster has an object."""
-        if any(
-            (group, kind) == prefix[:2] and name.startswith(prefix[2])
-            for prefix in BUILTIN_PREFIXES
-        ):
+        prefix = BUILTIN_PREFIXES.get((group, kind))
+        if prefix is not None and name.startswith(prefix):
             return True
         if any(item.has(group, kind, namespace, name) for item in self.distributions):
             return True
-        namespaces = (namespace, ANY_NAMESPACE, "")
-        return any((group, kind, candidate, name) in self.preinstalled for candidate in namespaces)
+        return any(
+            (group, kind, candidate, name) in self.preinstalled
+            for candidate in (namespace, ANY_NAMESPACE, "")
+        )
 
     def is_cluster_scoped(self, group: str, kind: str) -> bool:
         """Return whether a kind is known to be cluster-scoped."""

@@ -8,6 +8,7 @@ remaining cases are searched, and no further than the labels allow.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 
 from tidegate.model.plans.graph import NO_STEP, Graph
 
@@ -35,7 +36,11 @@ class StepReachability:
         self._rank = [0] * len(self._next_steps)
         for rank, step in enumerate(self._order):
             self._rank[step] = rank
-        self._labels = [
+
+    @cached_property
+    def _labels(self) -> list[tuple[list[int], list[int]]]:
+        """The lowest and the highest numbers of the steps; many graphs need none."""
+        return [
             _interval_labels(self._order, self._next_steps, variant=variant)
             for variant in range(LABEL_COUNT)
         ]

@@ -108,6 +108,9 @@ def _deduplicate(mentions: Iterable[Reference]) -> Iterator[Reference]:
     A requirement of a key includes the requirement of its object.
     """
     all_mentions = list(mentions)
+    if len(all_mentions) == 1:
+        yield from all_mentions
+        return
     keyed = {(*_mention_key(mention), mention.field) for mention in all_mentions if mention.keys}
     seen: set[tuple[object, ...]] = set()
     for mention in all_mentions:

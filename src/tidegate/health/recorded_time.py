@@ -34,8 +34,6 @@ class RecordedTime(NamedTuple):
     """The time."""
     is_final: bool
     """Whether the time cannot change any more."""
-    recorded_by: str
-    """The field or condition that records the time."""
 
 
 def read_timestamp(body: Json, *path: str) -> Ms | None:
@@ -50,7 +48,7 @@ def find_ready_time(body: JsonObject) -> RecordedTime | None:
     """Return when the object became ready, or None if no field records it."""
     completed = read_timestamp(body, "status", "completionTime")
     if completed is not None:
-        return RecordedTime(completed, True, "completionTime")
+        return RecordedTime(completed, is_final=True)
     times = [
         time for time in map(_condition_time, get_mappings(body, "status", "conditions")) if time
     ]
@@ -65,11 +63,7 @@ def _condition_time(condition: JsonObject) -> RecordedTime | None:
         time = read_timestamp(condition, "lastTransitionTime")
     else:
         return None
-    return (
-        None
-        if time is None
-        else RecordedTime(time, type_ in FINAL_CONDITIONS, f"condition {type_}")
-    )
+    return None if time is None else RecordedTime(time, type_ in FINAL_CONDITIONS)
 
 
 def _status_write_time(body: JsonObject) -> RecordedTime | None:
@@ -77,7 +71,7 @@ def _status_write_time(body: JsonObject) -> RecordedTime | None:
     if not get_mapping(body, "status"):
         return None
     time = find_last_write(body, subresource=STATUS)
-    return None if time is None else RecordedTime(time, False, STATUS)
+    return None if time is None else RecordedTime(time, is_final=False)
 
 
 def find_last_write(body: JsonObject, manager: str = "", *, subresource: str = "") -> Ms | None:

@@ -4,7 +4,7 @@
     - group: cert-manager.io          # `*` matches any text
       kinds: [Certificate]
       source: cert-manager's API reference
-      observed: status.observedGeneration     # if it lags behind, the cases are not evaluated
+      observed: status.observedGeneration     # if it is older, the cases are not evaluated
       cases:                                  # the first whose checks all pass decides
       - {health: Progressing, when: [{condition: Issuing}]}
       - {health: Degraded, when: [{condition: Ready, values: ["False"]}]}

@@ -12,12 +12,18 @@ from tidegate.clusters.diff import UNCHANGED
 from tidegate.clusters.reader import ClusterReader, run_procedure
 from tidegate.clusters.session import Session
 from tidegate.controllers.takeover import keep_paused
-from tidegate.engine.cluster.compare import ObjectComparer, has_work, will_be_modified
+from tidegate.engine.cluster.compare import (
+    ComparedItem,
+    ObjectComparer,
+    has_work,
+    will_be_modified,
+)
 from tidegate.engine.cluster.live_cache import LiveCache
 from tidegate.engine.cluster.procedures import gather
+from tidegate.engine.evaluator import ObjectEvaluator
 from tidegate.engine.histories import ReleaseHistories
 from tidegate.engine.messages import ComparedObject, CompareResult
-from tidegate.engine.preparation import without_idle_hooks
+from tidegate.engine.preparation import find_taken_over, without_idle_hooks
 from tidegate.engine.records.record import UnitRecord
 from tidegate.errors import Location, TidegateError
 from tidegate.model.finding import Finding
@@ -35,8 +41,9 @@ from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.exclusions import apply_suspensions
-from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.plan import PlanResult
 from tidegate.planning.policies import with_drift_detection
+from tidegate.planning.preparation import prepare_plan
 from tidegate.releases.history import build_history, has_releases
 from tidegate.removal.moved_releases import with_removals
 from tidegate.removal.prune import find_collateral_deletions, with_prune_steps
@@ -145,7 +152,7 @@ async def plan_units(
     unit_trees: Sequence[UnitTree], session: Session, resources: tuple[str, ...] = ()
 ) -> PlanResult:
     """Return the plan of units as Git has them, with drift detection."""
-    return await make_plan(with_drift_detection(unit_trees), session, resources, TIDEGATE)
+    return await prepare_plan(with_drift_detection(unit_trees), session, resources, TIDEGATE)
 
 
 async def compare_plan(plan_result: PlanResult, session: Session) -> LivePreview:
@@ -185,7 +192,7 @@ async def compare_objects(plan_result: PlanResult, session: Session) -> Compared
     """Compare all objects of a plan and its deletions with the live objects, as a rollout does."""
     world, evaluator = session.world, session.evaluator
     plan_result = await keep_paused(plan_result, session)
-    plan = await with_prune_steps(plan_result.plan, world)
+    plan = await with_prune_steps(plan_result.plan, session)
     units = {unit.id: unit for unit in plan.units}
     managed = [(step, item) for step in plan.steps for item in managed_items(step)]
     live_objects = await _read_live(
@@ -199,24 +206,48 @@ async def compare_objects(plan_result: PlanResult, session: Session) -> Compared
         if item.hook is not None or compared.result is not CompareResult.IN_SYNC
     }
     records = await _read_records([unit for unit in plan.units if unit.id in unsettled], world)
-    differences: dict[ClusterRef, Difference] = {}
+    compared_items: list[ComparedItem] = []
     working_units: dict[UnitId, None] = {}
     for step, item, first in without_record:
         unit, record, compared = units[step.unit], records.get(step.unit), first
         if record is not None:
-            completed = record.is_completed(unit.digest)
             counts = item.hook is None or record.is_in_progress(unit.digest)
             entry = record.entries.get(item.ref) if counts else None
             compared = comparer.compare(step, item, entry)
+            completed = record.is_completed(unit.digest)
             if has_work(unit, (step, item, compared), entry, completed=completed):
                 working_units.setdefault(unit.id)
-        difference = _difference(unit, item, compared)
-        live = live_objects.get(compared.object_ref)
-        if live is not None and difference.action is not DiffAction.KEEP:
-            owner = evaluator.find_other_owner(unit, item, object_body(live))
-            difference = replace(difference, other_owner=owner)
-        differences[compared.object_ref] = difference
-    return ComparedPlan(plan, differences, live_objects, tuple(working_units))
+        compared_items.append((step, item, compared))
+    entries = {unit_id: record.entries for unit_id, record in records.items()}
+    taken_over = find_taken_over(
+        plan, compared_items, entries, live_objects, evaluator, world.now()
+    )
+    differences = {
+        compared.object_ref: _with_other_owner(
+            _difference(units[step.unit], item, compared),
+            units[step.unit],
+            item,
+            live_objects.get(compared.object_ref),
+            evaluator,
+        )
+        for step, item, compared in compared_items
+    }
+    working = tuple(unit for unit in working_units if unit not in taken_over)
+    return ComparedPlan(plan, differences, live_objects, working)
+
+
+def _with_other_owner(
+    difference: Difference,
+    unit: PlannedUnit,
+    item: PlanItem,
+    live: LiveObject | None,
+    evaluator: ObjectEvaluator,
+) -> Difference:
+    """Return the difference with the unit or Helm release that loses a changed object."""
+    if live is None or difference.action is DiffAction.KEEP:
+        return difference
+    owner = evaluator.find_other_owner(unit, item, object_body(live))
+    return replace(difference, other_owner=owner)
 
 
 def _difference(unit: PlannedUnit, item: PlanItem, compared: ComparedObject) -> Difference:

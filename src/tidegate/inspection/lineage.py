@@ -29,7 +29,7 @@ from tidegate.model.text.suggest import suggest
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.model.views.tree import TraceBlock, TreeNode
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import SelectedResource, list_resources
 from tidegate.workspace.workspace import Workspace
@@ -212,7 +212,7 @@ async def read_lineages(workspace: Workspace, session: Session) -> list[Lineage]
 
 
 async def _read_lineage(unit_trees: Sequence[UnitTree], session: Session) -> Lineage:
-    plan_result = await make_plan(unit_trees, session, semantics=TIDEGATE)
+    plan_result = await prepare_plan(unit_trees, session, semantics=TIDEGATE)
     objects = {
         unit_manifests.manifests.unit.id: _in_order(unit_manifests.manifests)
         for unit_manifests in plan_result.unit_manifests

@@ -88,7 +88,9 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
         return UnitId(ref.kind.name, above.cluster, ref.namespace, ref.name)
 
     async def _read_unit_resource(self, name: UnitId) -> JsonObject:
-        """Return the live unit resource, or an empty body."""
+        """Return the live unit resource, or an empty body. A plain unit has none."""
+        if name.kind not in CONTROLLERS:
+            return {}
         kind = Kind(CONTROLLERS[name.kind].group, "v1", name.kind)
         ref = Ref(kind, name.namespace, name.name)
         live = await self.session.reader(name.cluster).get(ref)

@@ -52,6 +52,8 @@ class ObjectStatus(msgspec.Struct, frozen=True):
     unit: UnitId | None = None
     requires_pruning: bool = False
     """Whether the object is no longer in Git."""
+    body: bytes = b""
+    """The live body; empty if the object does not exist."""
 
 
 class PlanStatus(msgspec.Struct, frozen=True):
@@ -80,6 +82,7 @@ async def _read_plan_status(plan_result: PlanResult, session: Session) -> PlanSt
             cluster_ref.cluster,
             step.unit,
             compared.differences[cluster_ref].action is DiffAction.PRUNE,
+            live.body if (live := compared.live_objects.get(cluster_ref)) is not None else b"",
         )
         for step in compared.plan.steps
         for cluster_ref in _refs_without_hooks(step)
@@ -199,7 +202,9 @@ async def read_unit_statuses(
         if member.unit.id.kind in kinds and (not selected or str(member.unit.id) in selected)
     }
     desired_resources = {
-        name: body for name, body in unit_resources(unit_trees).items() if name in units
+        name: document.body
+        for name, document in unit_resources(unit_trees).items()
+        if name in units
     }
     live_resources = await _read_live_resources(desired_resources, session)
     return [

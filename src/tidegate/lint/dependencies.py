@@ -122,7 +122,7 @@ class DependencyIndex:
         )
 
     def _find_deadlocks(self, reachability: Reachability) -> dict[int, UnmetRequirement]:
-        """Return the deadlocks by requirement, also those behind other deadlocks."""
+        """Return the deadlocks by requirement, also those that another deadlock hides."""
         all_deadlocks: dict[int, UnmetRequirement] = {}
         while deadlocks := dict(self._first_deadlocks(reachability)):
             all_deadlocks.update(deadlocks)

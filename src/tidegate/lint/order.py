@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -45,6 +43,7 @@ class StepOrder:
 
     @cached_property
     def outgoing(self) -> dict[str, list[Edge]]:
+        """Outgoing edges by step."""
         edges: dict[str, list[Edge]] = {}
         for edge in self.plan.edges:
             edges.setdefault(edge.before, []).append(edge)
@@ -97,23 +96,3 @@ class StepOrder:
                     seen.add(edge.before)
                     pending.append(edge.before)
         return False
-
-    def shortest_path(self, earlier: str, later: str) -> list[Edge]:
-        """Return the shortest chain of edges from one step to another; empty if there is none."""
-        previous: dict[str, Edge] = {}
-        pending = deque([earlier])
-        while pending:
-            current = pending.popleft()
-            if current == later:
-                return [*_walk_back(previous, later)][::-1]
-            for edge in self.outgoing.get(current, ()):
-                if edge.after not in previous and edge.after != earlier:
-                    previous[edge.after] = edge
-                    pending.append(edge.after)
-        return []
-
-
-def _walk_back(previous: dict[str, Edge], last: str) -> Iterator[Edge]:
-    while last in previous:
-        yield previous[last]
-        last = previous[last].before

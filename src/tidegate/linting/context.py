@@ -24,7 +24,6 @@ from tidegate.model.config import ControllerSetting
 from tidegate.model.k8s.json_fields import get_text, object_kind, object_ref
 from tidegate.model.k8s.kinds import NAMESPACE
 from tidegate.model.k8s.objects import JsonObject, Ref, versionless_key
-from tidegate.model.k8s.pods import owner_key
 from tidegate.model.plans.graph import Graph, GraphNode, UnmetDependency
 from tidegate.model.plans.manifest import Manifest
 from tidegate.model.plans.missing_dependency import (
@@ -40,6 +39,7 @@ from tidegate.planning.graph import GraphResult, root_namespaces, unit_durations
 from tidegate.planning.manifests import UnitManifests
 from tidegate.planning.provided import ProvidedObjects, operator_products
 from tidegate.workspace.discovery.scan import RepositoryScan
+from tidegate.workspace.selection import unit_resources
 from tidegate.workspace.workspace import Workspace
 
 UNKNOWN_UNIT_CODES = frozenset(
@@ -89,7 +89,7 @@ def build_context(
         catalog=session.evaluator.rules.catalog,
         has_check=has_check,
         settings=workspace.controller_settings,
-        unit_resources=dict(_unit_resources(workspace)),
+        unit_resources=unit_resources(workspace.unit_trees),
         overlay_targets=files.overlay_targets,
         missing_entries=files.missing_entries,
         git_ignored_files=files.git_ignored,
@@ -364,24 +364,6 @@ def _generated_document(unit: Unit, manifest: Manifest) -> Document:
         "metadata": {"name": ref.name},
     }
     return Document(body, unit.location or Location(manifest.origin or str(unit.id)))
-
-
-def _unit_resources(workspace: Workspace) -> Iterator[tuple[UnitId, Document]]:
-    """Yield the rendered unit resources; for root units, the documents in their files."""
-    for unit_tree in workspace.unit_trees:
-        documents = {
-            owner_key(object_ref(rendered_document.body)): rendered_document
-            for member in unit_tree.members
-            for rendered_document in member.documents
-        }
-        if unit_tree.root_document is not None:
-            documents[owner_key(object_ref(unit_tree.root_document.body))] = unit_tree.root_document
-        for member in unit_tree.members:
-            name = member.unit.id
-            document = documents.get((name.kind, name.namespace, name.name))
-            document = document or documents.get((name.kind, "", name.name))
-            if document is not None:
-                yield name, document
 
 
 def _health_check_lookup(session: Session, settings: Mapping[str, ControllerSetting]) -> HasCheck:

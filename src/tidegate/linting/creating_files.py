@@ -8,7 +8,6 @@ from functools import cached_property
 
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError
-from tidegate.files import PathEscapeError, RootedFiles
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.workspace.discovery.scan import RepositoryScan
@@ -55,18 +54,13 @@ class CreatingFiles:
         return files
 
     def _contents(self) -> Iterator[tuple[str, bytes]]:
-        rooted = RootedFiles(self._scan.root)
         for name in self._scan.files:
             file_name = name.rpartition("/")[2]
             if name in self._deployed or not (
                 name.endswith(TEXT_SUFFIXES) or file_name.startswith(TEXT_NAMES)
             ):
                 continue
-            try:
-                with rooted.open(name) as file:
-                    yield name, file.read(MAX_FILE_SIZE)
-            except (OSError, PathEscapeError, ValueError):
-                continue
+            yield name, self._scan.content(name, MAX_FILE_SIZE)
 
 
 def _created_by_documents(file: str, content: bytes) -> Iterator[tuple[str, str, str]]:

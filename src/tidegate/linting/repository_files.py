@@ -124,7 +124,7 @@ def _scan_texts(scan: RepositoryScan) -> _Texts:
     for name in scan.files:
         if not name.endswith((*TEXT_SUFFIXES, *HELMFILE_SUFFIXES)):
             continue
-        content = _searched_text(scan, name)
+        content = scan.content(name, MAX_FILE_SIZE)
         if name.endswith(HELMFILE_SUFFIXES):
             charts |= _find_helmfile_charts(content)
         if not name.endswith(TEXT_SUFFIXES) or not scan.is_searched(name):
@@ -151,7 +151,7 @@ def _find_applying_scripts(scan: RepositoryScan) -> dict[str, str]:
     for name in scan.files:
         if not name.endswith(SCRIPT_SUFFIXES) and posixpath.basename(name) not in SCRIPT_NAMES:
             continue
-        content = _searched_text(scan, name)
+        content = scan.content(name, MAX_FILE_SIZE)
         if b"kubectl" not in content or b"apply" not in content or _API_VERSION.search(content):
             continue
         for match in _APPLIED_FILE.finditer(content):
@@ -176,11 +176,6 @@ def _read_files(scan: RepositoryScan, names: Iterable[str]) -> Iterator[LintFile
         if not scan.is_searched(name):
             continue
         try:
-            yield LintFile(name, scan.read_documents(_searched_text(scan, name), name))
+            yield LintFile(name, scan.read_documents(scan.content(name, MAX_FILE_SIZE), name))
         except (DocumentError, ValueError):
             continue
-
-
-def _searched_text(scan: RepositoryScan, name: str) -> bytes:
-    """Return the part of a file that is searched."""
-    return scan.content(name)[:MAX_FILE_SIZE]

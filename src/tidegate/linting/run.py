@@ -44,8 +44,8 @@ from tidegate.model.units.unit import Unit
 from tidegate.model.views.lint import AssumedDependency, LintReport, UncheckedInput
 from tidegate.planning.graph import GraphResult, make_graph
 from tidegate.planning.manifest_check import check_manifests
-from tidegate.planning.manifests import read_valid_manifests
 from tidegate.planning.missing import find_missing_for
+from tidegate.planning.preparation import read_valid_manifests
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.completeness import workspace_findings
 from tidegate.workspace.config import load_config
@@ -211,14 +211,19 @@ async def lint_workspace(
     try:
         graph_result = await make_graph(unit_trees, session, options.semantics)
     except (PlanError, ExceptionGroup) as error:
-        findings = tuple(map(_plan_error_finding, _plan_errors(error)))
+        findings = tuple(map(Finding.from_error, _plan_errors(error)))
     if graph_result is not None:
         planned = (
             finding
             for finding in graph_result.plan_result.findings
             if finding.code not in ROLLOUT_CODES
         )
-        findings = (*planned, *manual, *map(_note_finding, graph_result.plan_result.notes))
+        notes = graph_result.plan_result.notes  # uncertain render results, such as an empty one
+        findings = (
+            *planned,
+            *manual,
+            *(Finding.from_error(note, Severity.NOTE) for note in notes),
+        )
     unit_manifests = (
         graph_result.plan_result.unit_manifests
         if graph_result
@@ -247,7 +252,7 @@ async def lint_workspace(
         and graph_result.cycle
         and not any(lint_rule.id == CYCLE_RULE for lint_rule, _ in diagnostics)
     ):
-        findings += (_plan_error_finding(graph_result.cycle),)
+        findings += (Finding.from_error(graph_result.cycle),)
     assumed: tuple[AssumedDependency, ...] = ()
     if options.empty_cluster:
         assumed = tuple(
@@ -313,26 +318,6 @@ def _plan_errors(error: PlanError | ExceptionGroup[Exception]) -> Iterator[Tideg
     if other_errors is not None or plan_errors is None:
         raise error
     yield from flatten_errors(plan_errors)
-
-
-def _plan_error_finding(error: TidegateError) -> Finding:
-    return _finding_from_error(error, Severity.ERROR)
-
-
-def _note_finding(error: TidegateError) -> Finding:
-    """Return a note about uncertain render results, such as an empty one."""
-    return _finding_from_error(error, Severity.NOTE)
-
-
-def _finding_from_error(error: TidegateError, severity: Severity) -> Finding:
-    return Finding(
-        code=error.code,
-        severity=severity,
-        message=error.problem,
-        location=error.location,
-        fix=error.hint,
-        error_problem=error.problem,
-    )
 
 
 def _build_report(

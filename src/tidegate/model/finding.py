@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.errors import Location, TidegateError
-from tidegate.model.units.unit import UnitId
+from tidegate.model.units.unit import Unit, UnitId
 
 
 class Severity(StrEnum):
@@ -67,14 +67,22 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     same_cause: tuple[Occurrence, ...] = ()
     """The other occurrences of the same cause."""
 
+    @classmethod
+    def from_error(
+        cls, error: TidegateError, severity: Severity = Severity.ERROR, unit: Unit | None = None
+    ) -> Finding:
+        """Return a finding for an error that does not stop the command. It may be about a unit."""
+        return cls(
+            code=error.code,
+            severity=severity,
+            message=error.problem if unit is None else f"`{unit.id}`: {error.problem}",
+            location=error.location or (None if unit is None else unit.location),
+            fix=error.hint,
+            unit=None if unit is None else unit.id,
+            error_problem=error.problem,
+        )
+
 
 def warning_from_error(error: TidegateError) -> Finding:
     """Return a warning for an error that does not stop the command."""
-    return Finding(
-        code=error.code,
-        severity=Severity.WARNING,
-        message=error.problem,
-        location=error.location,
-        fix=error.hint,
-        error_problem=error.problem,
-    )
+    return Finding.from_error(error, Severity.WARNING)

@@ -197,15 +197,8 @@ def _unawaited_findings(unit: Unit, excluded: Collection[UnitId]) -> Iterator[Fi
 def fault_findings(unit: Unit, errors: Iterable[TidegateError]) -> list[Finding]:
     """Return findings for the errors that keep a unit from being rolled out."""
     return [
-        Finding(
-            code=error.code,
-            severity=Severity.ERROR,
-            message=f"`{unit.id}`: {error.problem}",
-            location=error.location or unit.location,
-            fix=error.hint,
-            unit=unit.id,
-            unit_problem=error.unit_problem or error.problem,
-            error_problem=error.problem,
+        replace(
+            Finding.from_error(error, unit=unit), unit_problem=error.unit_problem or error.problem
         )
         for error in errors
     ]

@@ -35,10 +35,11 @@ from tidegate.model.units.semantics import Semantics
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.plan.build.build import plan_unit
 from tidegate.planning.manifests import UnitManifests
-from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.plan import PlanResult
+from tidegate.planning.preparation import prepare_plan
 from tidegate.schema.builtin import served_kinds
 from tidegate.schema.custom_kinds import builtin_groups
-from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree, root_bodies
 
 ENGINE_KINDS = frozenset({*READERS, ("argoproj.io", "AppProject")})
 """Kinds that Argo CD and Flux define themselves."""
@@ -87,18 +88,13 @@ async def make_graph(
         return HealthCoverage(checked, verdict.health is Health.HEALTHY)
 
     manifests = _declared_manifests(members, plan_result)
-    unit_resources = {
-        unit_tree.root_id: unit_tree.root_document.body
-        for unit_tree in unit_trees
-        if unit_tree.root_document is not None
-    }
     graph = build_graph(
         manifests,
         plan_result.plan,
         inputs,
         incomplete_units=incomplete,
         lookup_coverage=check,
-        unit_resources=unit_resources,
+        unit_resources=root_bodies(unit_trees),
     )
     return GraphResult(graph, plan_result, cycle)
 
@@ -136,12 +132,12 @@ async def plan_unit_trees(
     With a cycle, the plan is made without declared dependencies.
     """
     try:
-        return await make_plan(unit_trees, session, semantics=semantics), None
+        return await prepare_plan(unit_trees, session, semantics=semantics), None
     except PlanError as error:
         if error.code != "plan.cycle":
             raise
         independent = [unit_tree.map_members(_without_dependencies) for unit_tree in unit_trees]
-        return await make_plan(independent, session, semantics=semantics), error
+        return await prepare_plan(independent, session, semantics=semantics), error
 
 
 def _without_dependencies(member: RenderedUnit) -> RenderedUnit:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.clusters.session import Session
 from tidegate.dialect.flux.field_reader import STABLE_VERSIONS
 from tidegate.dialect.units import is_dialect_kind
+from tidegate.documents import Document
 from tidegate.errors import Location, sanitize
 from tidegate.health.cel.messages import (
     CelCompileError,
@@ -26,14 +26,16 @@ from tidegate.health.cel.messages import (
     encode_cel_request,
 )
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.json_fields import get_mapping, get_text, object_kind
+from tidegate.model.k8s.json_fields import get_mapping, object_kind
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, with_served_version
 from tidegate.model.units.expressions import HealthExpressions
 from tidegate.model.units.semantics import FLUX
 from tidegate.model.units.unit import Dependency, Unit, UnitId
+from tidegate.planning.facts import PlanningFacts
 from tidegate.workers.scripts import ScriptWorkers
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.locations import FieldLocator
+from tidegate.workspace.selection import unit_resources
 
 REVISION = "main@sha1:0000000000000000000000000000000000000000"
 READY_CONDITIONS: Json = [
@@ -88,7 +90,7 @@ async def check_expressions(
             for expression in repository_expressions[:1]
         ]
         return ExpressionResults(members, missing)
-    checker = _ExpressionChecker(cel, _unit_bodies(unit_trees))
+    checker = _ExpressionChecker(cel, unit_resources(unit_trees))
     results = await checker.run(members)
     results.findings += [
         finding
@@ -105,32 +107,10 @@ def _has_expressions(member: RenderedUnit) -> bool:
     )
 
 
-def _unit_bodies(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
-    """Return the body of each unit resource in Git."""
-    bodies: dict[UnitId, JsonObject] = {}
-    for unit_tree in unit_trees:
-        documents = [
-            member_document for member in unit_tree.members for member_document in member.documents
-        ]
-        for document in (
-            *([unit_tree.root_document] if unit_tree.root_document else ()),
-            *documents,
-        ):
-            body = document.body
-            bodies[_unit_id(body)] = body
-    return bodies
-
-
-def _unit_id(body: JsonObject) -> UnitId:
-    kind = object_kind(body)
-    metadata = get_mapping(body, "metadata")
-    return UnitId(kind.name, "", get_text(metadata, "namespace"), get_text(metadata, "name"))
-
-
 class _ExpressionChecker:
-    def __init__(self, cel: ScriptWorkers, bodies: Mapping[UnitId, JsonObject]) -> None:
+    def __init__(self, cel: ScriptWorkers, resources: Mapping[UnitId, Document]) -> None:
         self._cel = cel
-        self._bodies = bodies
+        self._resources = resources
 
     async def run(self, members: list[RenderedUnit]) -> ExpressionResults:
         results = ExpressionResults([])
@@ -182,7 +162,8 @@ class _ExpressionChecker:
             return [], True
         location = _field_location(dependency.location, "readyExpr")
         unit_body, dependency_body = (
-            self._bodies.get(_without_cluster(name), {}) for name in (unit.id, dependency.unit)
+            resource.body if (resource := self._resources.get(unit_id)) else {}
+            for unit_id in (unit.id, dependency.unit)
         )
         before = await self._evaluate_readiness(
             dependency.ready_when, unit_body, dependency_body, NOT_STARTED_STATUS
@@ -229,10 +210,6 @@ class _ExpressionChecker:
 def _with_status(body: JsonObject, status: JsonObject) -> JsonObject:
     metadata: JsonObject = {**get_mapping(body, "metadata"), "generation": 1}
     return {**body, "metadata": metadata, "status": status}
-
-
-def _without_cluster(unit: UnitId) -> UnitId:
-    return UnitId(unit.kind, "", unit.namespace, unit.name)
 
 
 def _field_location(location: Location | None, name: str) -> Location | None:
@@ -316,8 +293,8 @@ def _field_name(location: Location | None) -> str:
 GroupKind = tuple[str, str]
 
 
-async def resolve_health_checks(
-    members: list[RenderedUnit], session: Session
+def resolve_health_checks(
+    members: list[RenderedUnit], facts: PlanningFacts
 ) -> tuple[list[RenderedUnit], list[Finding]]:
     """Return the units with their health checks in served versions, and findings.
 
@@ -336,7 +313,7 @@ async def resolve_health_checks(
         if not unit.policy.gating_refs:
             resolved.append(rendered_unit)
             continue
-        kinds = {served.kind: None for served in await session.kinds(unit.destination.cluster)}
+        kinds = {served.kind: None for served in facts.kinds[unit.destination.cluster]}
         refs = tuple(_served_ref(ref, kinds, deployed_kinds) for ref in unit.policy.gating_refs)
         pairs = enumerate(zip(unit.policy.gating_refs, refs, strict=True))
         findings += [
@@ -347,7 +324,7 @@ async def resolve_health_checks(
         checks = tuple(check for check in refs if check not in unserved)
         policy = msgspec.structs.replace(unit.policy, gating_refs=checks)
         resolved.append(rendered_unit.with_policy(policy))
-    return resolved, [*FieldLocator(session.repository.root).locate_findings(findings)]
+    return resolved, [*FieldLocator(facts.root).locate_findings(findings)]
 
 
 def _deployed_kinds(members: Iterable[RenderedUnit]) -> dict[GroupKind, Kind]:

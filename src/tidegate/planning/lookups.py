@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tidegate.clusters.session import Session
 from tidegate.errors import Location
+from tidegate.knowledge.catalog import KindCatalog
 from tidegate.model.display import join_limited
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mappings, get_text
@@ -21,6 +21,7 @@ from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.units.chart_request import LookupResult
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.planning.exclusions import fault_findings
+from tidegate.planning.facts import PlanningFacts
 from tidegate.planning.manifests import ManifestSet, UnitManifests
 from tidegate.planning.provided import CRD, operator_products
 from tidegate.workspace.cluster_inputs import LookupPath, parse_lookup_path
@@ -38,10 +39,10 @@ class _DeployedObject(msgspec.Struct, frozen=True):
     ref: Ref
 
 
-async def resolve_lookups(
+def resolve_lookups(
     manifest_set: ManifestSet,
     members: Sequence[RenderedUnit],
-    session: Session,
+    facts: PlanningFacts,
     *,
     can_replan: bool,
 ) -> list[Finding]:
@@ -56,12 +57,15 @@ async def resolve_lookups(
     ]
     if not with_lookups:
         return []
-    deployed, findings = [*_deployed_objects(manifest_set.units, session)], list[Finding]()
+    deployed, findings = (
+        [*_deployed_objects(manifest_set.units, facts.evaluator.rules.catalog)],
+        list[Finding](),
+    )
     unknown: dict[UnitId, UnitManifests] = {}
     for unit_manifests in with_lookups:
         unit = unit_manifests.manifests.unit
-        cluster = session.cluster_or_default(unit.destination.cluster)
-        plurals = {served.kind: served.plural for served in await session.kinds(cluster)}
+        served_kinds = facts.kinds[unit.destination.cluster]
+        plurals = {served.kind: served.plural for served in served_kinds}
         provided = [*_provided_lookups(unit_manifests, deployed, plurals)]
         if provided:
             findings.append(_postponed_finding(unit, _join_objects(provided)))
@@ -152,9 +156,8 @@ def _may_find_more(answer: LookupResult) -> bool:
 
 
 def _deployed_objects(
-    all_manifests: Iterable[UnitManifests], session: Session
+    all_manifests: Iterable[UnitManifests], catalog: KindCatalog
 ) -> Iterator[_DeployedObject]:
-    catalog = session.evaluator.rules.catalog
     for unit_manifests in all_manifests:
         unit = unit_manifests.manifests.unit
         for manifest in unit_manifests.manifests.manifests:

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.clusters.session import Session
 from tidegate.dialect.manifests import parse_manifests
 from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.units import is_dialect_kind
@@ -31,6 +30,7 @@ from tidegate.model.units.source import LocalSource
 from tidegate.model.units.unit import Unit, UnitId, UnitSource
 from tidegate.plan.build.build import build_plan
 from tidegate.planning.exclusions import fault_findings
+from tidegate.planning.facts import PlanningFacts
 from tidegate.planning.manifest_check import check_manifests
 from tidegate.planning.projects import find_rejected_objects
 from tidegate.render.plain import list_manifest_files
@@ -236,8 +236,7 @@ def _skipped_file_errors(source: UnitSource) -> Iterator[TidegateError]:
     within = RootedFiles(directory.root)
     for name in list_manifest_files(directory, within):
         try:
-            with within.open(name) as file:
-                read_text(file.read(directory.size_limit), name)
+            read_text(within.read(name, directory.size_limit), name)
         except DocumentError as error:
             yield error
 
@@ -270,7 +269,7 @@ class ManifestSet(msgspec.Struct):
             self.findings += fault_findings(unit, errors)
 
 
-async def find_further_problems(manifest_set: ManifestSet, session: Session) -> tuple[Finding, ...]:
+def find_further_problems(manifest_set: ManifestSet, facts: PlanningFacts) -> tuple[Finding, ...]:
     """Return further problems where a unit is faulty, so that all are reported at once.
 
     Raises all of them if the errors are in the PATH that the user named.
@@ -284,9 +283,8 @@ async def find_further_problems(manifest_set: ManifestSet, session: Session) -> 
     known = {manifests.unit.id for manifests in all_manifests}
     resolved = [without_unknown_dependencies(manifests, known) for manifests in all_manifests]
     plan = build_plan(resolved, (), readiness_timeout=readiness_timeout)
-    served = {unit.cluster: await session.kinds(unit.cluster) for unit in plan.units}
-    locator = FieldLocator(session.repository.root)
-    findings = check_manifests(plan, session.evaluator, served, locator)
+    locator = FieldLocator(facts.root)
+    findings = check_manifests(plan, facts.evaluator, facts.kinds, locator)
     if not manifest_set.errors:
         return findings
     further = [
@@ -302,14 +300,7 @@ def error_from_finding(finding: Finding) -> PlanError:
     return PlanError(finding.code, finding.message, location=finding.location, hint=hint)
 
 
-async def read_valid_manifests(
-    members: Iterable[RenderedUnit], session: Session
-) -> tuple[UnitManifests, ...]:
-    """Return the manifests of those units that have no faults."""
-    return tuple((await read_manifests(members, session)).units)
-
-
-async def read_manifests(members: Iterable[RenderedUnit], session: Session) -> ManifestSet:
+def read_manifests(members: Iterable[RenderedUnit], facts: PlanningFacts) -> ManifestSet:
     """Read the manifests of all units. Raises if the PATH of the user could not be rendered.
 
     A unit that could not be read is faulty, and so are its child units.
@@ -324,7 +315,7 @@ async def read_manifests(members: Iterable[RenderedUnit], session: Session) -> M
         )
     kinds_by_cluster = {
         name: KnownKinds.from_served(
-            await session.kinds(name), cluster_documents, session.evaluator.rules.catalog
+            facts.kinds[name], cluster_documents, facts.evaluator.rules.catalog
         )
         for name, cluster_documents in documents.items()
     }
@@ -345,7 +336,7 @@ async def read_manifests(members: Iterable[RenderedUnit], session: Session) -> M
         if errors:
             result.add_faulty(member, unit_manifests, errors)
         else:
-            await _add_unit(member, unit_manifests, result, session)
+            _add_unit(member, unit_manifests, result, facts)
     return result
 
 
@@ -355,13 +346,13 @@ def _duplicate_key_errors(unit: Unit, rendered: RenderResult) -> Iterator[Tidega
         yield from duplicate_errors(document)
 
 
-async def _add_unit(
-    member: RenderedUnit, unit_manifests: UnitManifests, result: ManifestSet, session: Session
+def _add_unit(
+    member: RenderedUnit, unit_manifests: UnitManifests, result: ManifestSet, facts: PlanningFacts
 ) -> None:
     """Add a valid unit, or a faulty one if its project does not allow all objects."""
     manifests, duplicates = replace_unmergeable(unit_manifests.manifests)
     result.findings += duplicates
-    rejections = await find_rejected_objects(manifests, session)
+    rejections = find_rejected_objects(manifests, facts.existing)
     if rejections:
         result.rejected[member.unit.id] = "its project does not permit all of its objects"
         result.faulty[member.unit.id] = member

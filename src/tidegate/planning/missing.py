@@ -29,10 +29,12 @@ from tidegate.model.plans.missing_dependency import DependencyType, MissingDepen
 from tidegate.model.plans.plan import Plan
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.planning.graph import graph_inputs, repository_distributions
-from tidegate.planning.manifests import UnitManifests, read_valid_manifests
+from tidegate.planning.manifests import UnitManifests
+from tidegate.planning.preparation import read_valid_manifests
 from tidegate.planning.provided import WORKLOADS, GroupKind, ProvidedObjects, operator_products
 from tidegate.planning.requirements import metrics_requirements, resolve_served
 from tidegate.schema.custom_kinds import DNS_NAME, can_be_custom
+from tidegate.workspace.discovery.unit_tree import root_bodies
 from tidegate.workspace.workspace import Workspace
 from tidegate.world.messages import ApiResources
 from tidegate.world.requests import Selection
@@ -78,14 +80,12 @@ async def find_missing_for(
     unit_manifests, simulation = tuple(unit_manifests), session.targets.simulation
     knowledge = load_knowledge(simulation)
     catalog = KindCatalog.from_rows(knowledge.rows)
-    root_resources = {
-        unit_tree.root_id: unit_tree.root_document.body
-        for unit_tree in workspace.unit_trees
-        if unit_tree.root_document is not None
-    }
     all_manifests = (rendered.manifests for rendered in unit_manifests)
     graph = build_graph(
-        all_manifests, Plan(digest=""), graph_inputs(simulation), unit_resources=root_resources
+        all_manifests,
+        Plan(digest=""),
+        graph_inputs(simulation),
+        unit_resources=root_bodies(workspace.unit_trees),
     )
     unmet: dict[str, list[UnmetDependency]] = {}
     for unmet_dependency in find_unmet_dependencies(graph):

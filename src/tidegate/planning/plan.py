@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from tidegate.clusters.session import Session
 from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.errors import TidegateError
 from tidegate.graph.declared import find_external_dependencies, find_precedences
@@ -14,17 +13,15 @@ from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import Plan, PlannedUnit
-from tidegate.model.units.semantics import Semantics
-from tidegate.model.units.unit import Unit, UnitId
+from tidegate.model.units.unit import UnitId
 from tidegate.plan.build.build import build_plan
 from tidegate.plan.build.cycles import Cycle, CycleResolution, break_cycles
 from tidegate.plan.changes.selection import select_objects
 from tidegate.planning.exclusions import (
-    exclude_units,
     unpruned_finding,
-    without_tidegate_dependencies,
 )
-from tidegate.planning.health_checks import check_expressions, resolve_health_checks
+from tidegate.planning.facts import PlanningFacts
+from tidegate.planning.health_checks import resolve_health_checks
 from tidegate.planning.lookups import resolve_lookups
 from tidegate.planning.manifests import (
     UnitManifests,
@@ -32,8 +29,7 @@ from tidegate.planning.manifests import (
     read_manifests,
     without_unknown_dependencies,
 )
-from tidegate.planning.ownership import find_shared_objects, reject_shared
-from tidegate.planning.policies import resolve_policies
+from tidegate.planning.ownership import find_shared_objects
 from tidegate.planning.projects import (
     find_orphaned_resources,
     find_window_blocks,
@@ -41,7 +37,7 @@ from tidegate.planning.projects import (
     window_findings,
 )
 from tidegate.schema.builtin import served_kinds
-from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.rendering.result import RenderResult, require_deployable
 
 
@@ -112,37 +108,37 @@ def _problem(error: Exception) -> str:
     return error.problem if isinstance(error, TidegateError) else str(error)
 
 
-async def make_plan(
-    unit_trees: Sequence[UnitTree],
-    session: Session,
-    resources: tuple[str, ...] = (),
-    semantics: Semantics | None = None,
-    *,
-    excluded: Mapping[UnitId, Finding] | None = None,
-    is_removal: bool = False,
-) -> PlanResult:
-    """Return the plan of these unit trees, limited to the named resources.
+class PlanInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a plan is made from."""
 
-    Live objects that are not in the plan are pruned, so the plan must be complete if a unit
-    prunes. Without `semantics` each unit runs with those of its dialect.
-    `excluded`: by unit, its error; if given, units in a dependency cycle are also excluded.
-    `is_removal`: the units are deleted, so project rules and sync windows do not apply.
-    """
-    members = [member for unit_tree in unit_trees for member in unit_tree.members]
-    all_units = frozenset(member.unit.id for member in members)
-    members = resolve_policies(
-        members, semantics, is_partial=bool(resources), is_removal=is_removal
-    )
-    members, unmatched = _split_unmatched(members)
-    members, ignored = without_tidegate_dependencies(members)
-    checked = await check_expressions(members, unit_trees, session.cel, session.targets.expressions)
-    members, findings = exclude_units(checked.members)
-    members, checks = await resolve_health_checks(members, session)
-    findings = [*unmatched, *ignored, *checked.findings, *findings, *checks]
-    manifest_set = await read_manifests(members, session)
-    findings += [
-        *await find_further_problems(manifest_set, session),
-        *await resolve_lookups(manifest_set, members, session, can_replan=not resources),
+    members: Sequence[RenderedUnit]
+    """The units to plan, with their policies."""
+    all_units: frozenset[UnitId]
+    """All units, including those that are not planned."""
+    facts: PlanningFacts
+    resources: tuple[str, ...] = ()
+    """The objects to plan, as the user named them; all if empty."""
+    breaks_cycles: bool = False
+    """Whether units in a dependency cycle are excluded; otherwise they are an error."""
+    findings: tuple[Finding, ...] = ()
+    """Findings about the selection of the units."""
+    stuck: Mapping[UnitId, Finding] = msgspec.field(default_factory=dict)
+    """Units that never start or never end, with the reason."""
+    excluded: Mapping[UnitId, Finding] = msgspec.field(default_factory=dict)
+    """Units that are not rolled out, with their errors."""
+
+
+def make_plan(inputs: PlanInputs) -> PlanResult:
+    """Return the plan of these inputs. Raises for a PATH that cannot be planned."""
+    facts = inputs.facts
+    members, checks = resolve_health_checks([*inputs.members], facts)
+    manifest_set = read_manifests(members, facts)
+    can_replan = not inputs.resources
+    findings = [
+        *inputs.findings,
+        *checks,
+        *find_further_problems(manifest_set, facts),
+        *resolve_lookups(manifest_set, members, facts, can_replan=can_replan),
     ]
     desired = [
         *map(_manifests_to_plan, manifest_set.units),
@@ -150,30 +146,28 @@ async def make_plan(
     ]
     planned_ids = {manifests.unit.id for manifests in desired}
     resolved = (without_unknown_dependencies(manifests, planned_ids) for manifests in desired)
-    cycles = CycleResolution([*resolved]) if excluded is None else break_cycles(resolved)
+    cycles = break_cycles(resolved) if inputs.breaks_cycles else CycleResolution([*resolved])
     plan = _build_plan(cycles.desired)
-    if resources:
-        plan = select_objects(plan, resources)
-    await reject_shared(plan, session)
-    findings += [*find_shared_objects(plan), *_unpruned_findings(manifest_set.units)]
-    findings += await find_orphaned_resources(
-        (unit_manifests.manifests for unit_manifests in manifest_set.units), session
-    )
-    blocks = find_window_blocks(
-        (unit_manifests.manifests.unit for unit_manifests in manifest_set.units),
-        session.world.now(),
-    )
-    findings += window_findings(blocks, session)
+    if inputs.resources:
+        plan = select_objects(plan, inputs.resources)
+    manifests = [unit_manifests.manifests for unit_manifests in manifest_set.units]
+    blocks = find_window_blocks((unit_manifests.unit for unit_manifests in manifests), facts.now)
+    findings += [
+        *find_shared_objects(plan),
+        *_unpruned_findings(manifest_set.units),
+        *find_orphaned_resources(manifests, facts.orphans, facts.evaluator.find_owner),
+        *window_findings(blocks, facts.now, is_simulated=facts.is_simulated),
+    ]
     cycle_findings = [(cycle, _cycle_finding(cycle)) for cycle in cycles.cycles]
     unrendered = Fault("cannot be rendered")
     rejected = {
         **_faults(manifest_set.rejected),
         **_faults(permanently_closed(blocks)),
-        **_finding_faults(checked.stuck, planned_ids),
+        **_finding_faults(inputs.stuck, planned_ids),
     }
     faults = {
         **dict.fromkeys(manifest_set.faulty, unrendered),
-        **_finding_faults(excluded or {}, planned_ids),
+        **_finding_faults(inputs.excluded, planned_ids),
         **{
             unit: Fault.from_finding(finding)
             for cycle, finding in reversed(cycle_findings)
@@ -186,7 +180,7 @@ async def make_plan(
         tuple(manifest_set.units),
         (*findings, *(finding for _, finding in cycle_findings), *manifest_set.findings),
         faults,
-        all_units,
+        inputs.all_units,
         rejected={unit: fault.reason for unit, fault in rejected.items()},
     )
 
@@ -211,18 +205,6 @@ def _build_plan(manifests: list[Manifests]) -> Plan:
     return build_plan(
         manifests, find_precedences(manifests), external, readiness_timeout=readiness_timeout
     )
-
-
-def _split_unmatched(members: list[RenderedUnit]) -> tuple[list[RenderedUnit], list[Finding]]:
-    """Return the units that match a RollingSync step or need none, and findings on the others."""
-    unmatched = [
-        member.unit
-        for member in members
-        if member.unit.rolling_sync_step is not None and not member.unit.rolling_sync_step.number
-    ]
-    unmatched_ids = {unit.id for unit in unmatched}
-    matched = [member for member in members if member.unit.id not in unmatched_ids]
-    return matched, [_unmatched_finding(unit) for unit in unmatched]
 
 
 def _manifests_to_plan(unit_manifests: UnitManifests) -> Manifests:
@@ -250,28 +232,12 @@ def _unknown_manifests(member: RenderedUnit) -> Manifests:
 
 def _cycle_finding(cycle: Cycle) -> Finding:
     error, is_mutual = cycle.error, len(cycle.units) > 1
-    return Finding(
-        code=error.code,
-        severity=Severity.ERROR,
-        message=error.problem,
-        location=error.location,
+    return msgspec.structs.replace(
+        Finding.from_error(error),
         reason="the units wait for each other, so none of them starts",
-        fix=error.hint,
         unit=None if is_mutual else cycle.units[0],
         unit_problem=error.unit_problem,
-        error_problem=error.problem,
         cycle=cycle.units if is_mutual else (),
-    )
-
-
-def _unmatched_finding(unit: Unit) -> Finding:
-    return Finding(
-        code="appset.unmatched",
-        severity=Severity.WARNING,
-        message=f"`{unit.id}` is never synced",
-        location=unit.location,
-        reason=f"no step of `{unit.generated_by}` matches it",
-        fix="add a step, or a label that a step matches",
     )
 
 

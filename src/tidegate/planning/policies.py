@@ -64,7 +64,9 @@ def _with_semantics(member: RenderedUnit, *, semantics: Semantics | None) -> Ren
     Unless Argo CD syncs it automatically, the sync counts as requested by a user.
     """
     native = member.unit.policy.semantics
-    chosen = native if semantics is None or semantics.name == native.name else semantics
+    chosen = semantics or native
+    if chosen.name == native.name:
+        chosen = native.at_version(chosen)
     policy = with_semantics(member.unit.policy, chosen)
     requested = policy.semantics.name != ARGOCD.name or not policy.auto_sync
     return member.with_policy(replace(policy, is_manual=requested))

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import structs
 
-from tidegate.clusters.session import Session
 from tidegate.dialect.argo.argocd_cm import CORE_EXCLUSIONS
 from tidegate.dialect.argo.project_permissions import check_object, matches_kind
 from tidegate.errors import Location
 from tidegate.model.display import count_noun, join_limited
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_list
-from tidegate.model.k8s.objects import Kind, LiveObject, Ref, object_body, versionless_key
+from tidegate.model.k8s.kinds import NAMESPACE
+from tidegate.model.k8s.objects import (
+    ClusterRef,
+    JsonObject,
+    Kind,
+    LiveObject,
+    Ref,
+    ServedKind,
+    object_body,
+    versionless_key,
+)
 from tidegate.model.plans.manifest import Manifest, Manifests
 from tidegate.model.plans.plan import ItemAction
 from tidegate.model.times import Ms, format_timestamp
@@ -27,10 +36,11 @@ MAX_FINDINGS = 5
 """Findings about single objects of one unit; the others are counted."""
 
 
-async def find_rejected_objects(manifests: Manifests, session: Session) -> list[Finding]:
+def find_rejected_objects(manifests: Manifests, existing: Collection[ClusterRef]) -> list[Finding]:
     """Return findings about objects that the project of their unit does not allow.
 
-    A single rejected object is enough for Argo CD to reject the sync.
+    A single rejected object is enough for Argo CD to reject the sync. A namespace that is only
+    created if it is missing is not checked if it is one of the `existing`.
     """
     unit, scope = manifests.unit, manifests.unit.policy.project_scope
     if scope is None or unit.project_request is None:
@@ -38,7 +48,9 @@ async def find_rejected_objects(manifests: Manifests, session: Session) -> list[
     rejected: list[tuple[Manifest, ProjectViolation]] = []
     for manifest in manifests.manifests:
         refusal = check_object(scope, manifest.ref, namespaced=bool(manifest.ref.namespace))
-        if refusal is not None and not await _exists_already(manifest, unit, session):
+        ref = ClusterRef(unit.destination.cluster, manifest.ref)
+        exists_already = manifest.action is ItemAction.CREATE and ref in existing
+        if refusal is not None and not exists_already:
             rejected.append((manifest, refusal))
     findings = [
         _object_finding(unit, manifest, refusal) for manifest, refusal in rejected[:MAX_FINDINGS]
@@ -49,11 +61,15 @@ async def find_rejected_objects(manifests: Manifests, session: Session) -> list[
     return findings
 
 
-async def _exists_already(manifest: Manifest, unit: Unit, session: Session) -> bool:
-    """Return whether an object is only created if missing, and exists; no project check then."""
-    if manifest.action is not ItemAction.CREATE:
-        return False
-    return await session.reader(unit.destination.cluster).get(manifest.ref) is not None
+def find_unpermitted_namespaces(units: Iterable[Unit]) -> Iterator[ClusterRef]:
+    """Yield the namespaces that units create if missing, although their projects forbid it."""
+    for unit in units:
+        scope, destination = unit.policy.project_scope, unit.destination
+        if scope is None or unit.project_request is None or not unit.policy.create_namespace:
+            continue
+        ref = Ref(NAMESPACE, "", destination.namespace)
+        if destination.namespace and check_object(scope, ref, namespaced=False) is not None:
+            yield ClusterRef(destination.cluster, ref)
 
 
 def _object_finding(unit: Unit, manifest: Manifest, refusal: ProjectViolation) -> Finding:
@@ -84,12 +100,12 @@ def permanently_closed(blocks: Iterable[tuple[Unit, WindowBlock | None]]) -> dic
 
 
 def window_findings(
-    blocks: Iterable[tuple[Unit, WindowBlock | None]], session: Session
+    blocks: Iterable[tuple[Unit, WindowBlock | None]], now: Ms, *, is_simulated: bool
 ) -> Iterator[Finding]:
     """Yield findings about closed windows; in a simulation, also about the assumed time."""
     for index, (unit, block) in enumerate(blocks):
-        if session.targets.simulation is not None and not index:
-            yield _assumed_time_finding(unit, session.world.now())
+        if is_simulated and not index:
+            yield _assumed_time_finding(unit, now)
         if block is not None:
             yield _closed_window_finding(unit, block)
 
@@ -134,8 +150,39 @@ Without a namespace, the object exists in every namespace.
 """
 
 
-async def find_orphaned_resources(
-    manifests: Iterable[Manifests], session: Session
+def find_orphan_namespaces(units: Iterable[Unit]) -> Iterator[tuple[str, str]]:
+    """Yield the clusters and namespaces in which a project warns about orphaned resources."""
+    destinations = (unit.destination for unit in units if _orphan_rules(unit) is not None)
+    yield from dict.fromkeys((item.cluster, item.namespace) for item in destinations)
+
+
+def _orphan_rules(unit: Unit) -> tuple[ProjectScope, OrphanRules] | None:
+    """Return the rules of a unit whose project warns about orphaned resources."""
+    scope = unit.policy.project_scope
+    rules = scope.project.orphans if scope is not None else None
+    is_checked = unit.destination.namespace and unit.project_request is not None
+    if scope is None or rules is None or not rules.warns or not is_checked:
+        return None
+    return scope, rules
+
+
+def select_possible_orphans(kinds: Iterable[ServedKind], namespace: str) -> Iterator[Selection]:
+    """Yield the selections of all objects of a namespace that may be orphaned."""
+    selected: dict[tuple[str, str], Kind] = {}
+    for served in kinds:
+        kind = served.kind
+        is_excluded = any(
+            exclusion.matches(kind.group, kind.name, "") for exclusion in CORE_EXCLUSIONS
+        )
+        if served.namespaced and "list" in served.verbs and not is_excluded:
+            selected.setdefault((kind.group, kind.name), kind)
+    return (Selection(kind, namespace) for kind in selected.values())
+
+
+def find_orphaned_resources(
+    manifests: Iterable[Manifests],
+    live_objects: Mapping[tuple[str, str], Collection[LiveObject]],
+    find_owner: Callable[[JsonObject], str],
 ) -> list[Finding]:
     """Return a finding for each Application whose project warns of orphaned resources.
 
@@ -147,50 +194,23 @@ async def find_orphaned_resources(
         for unit_manifests in manifests
         for manifest in unit_manifests.manifests
     }
-    live_objects: dict[tuple[str, str], list[LiveObject]] = {}
     findings = []
     for unit in (unit_manifests.unit for unit_manifests in manifests):
-        scope, namespace = unit.policy.project_scope, unit.destination.namespace
-        rules = scope.project.orphans if scope is not None else None
-        if (
-            scope is None
-            or rules is None
-            or not rules.warns
-            or not namespace
-            or unit.project_request is None
-        ):
+        applying = _orphan_rules(unit)
+        if applying is None:
             continue
-        destination = (unit.destination.cluster, namespace)
-        if destination not in live_objects:
-            live_objects[destination] = await _list_namespace(destination, session)
-        unplanned = (
-            live for live in live_objects[destination] if versionless_key(live.ref) not in planned
-        )
+        in_namespace = live_objects.get((unit.destination.cluster, unit.destination.namespace), ())
+        services = {live.ref.name for live in in_namespace if live.ref.kind.name == "Service"}
         orphans = [
             live.ref
-            for live in unplanned
-            if not session.evaluator.find_owner(object_body(live))
-            and _is_orphan(live, scope, rules)
+            for live in in_namespace
+            if versionless_key(live.ref) not in planned
+            and not _is_service_endpoints(live.ref, services)
+            and not find_owner(object_body(live))
+            and _is_orphan(live, *applying)
         ]
-        findings += [_orphaned_finding(unit, scope, orphans)] if orphans else []
+        findings += [_orphaned_finding(unit, applying[0], orphans)] if orphans else []
     return findings
-
-
-async def _list_namespace(destination: tuple[str, str], session: Session) -> list[LiveObject]:
-    """Return all live objects of a namespace whose kinds can be listed."""
-    cluster, namespace = destination
-    kinds: dict[tuple[str, str], Kind] = {}
-    for served in await session.kinds(cluster):
-        kind = served.kind
-        is_excluded = any(
-            exclusion.matches(kind.group, kind.name, "") for exclusion in CORE_EXCLUSIONS
-        )
-        if served.namespaced and "list" in served.verbs and not is_excluded:
-            kinds.setdefault((kind.group, kind.name), kind)
-    selections = (Selection(kind, namespace) for kind in kinds.values())
-    live_objects = (await session.reader(cluster).list_each(selections)).items
-    services = {live.ref.name for live in live_objects if live.ref.kind.name == "Service"}
-    return [live for live in live_objects if not _is_service_endpoints(live.ref, services)]
 
 
 def _is_service_endpoints(ref: Ref, services: set[str]) -> bool:

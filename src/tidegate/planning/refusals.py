@@ -40,11 +40,13 @@ def preflight_findings(
 def refusal_findings(
     events: Iterable[Event], not_served_reasons: Mapping[Ref, str]
 ) -> tuple[Finding, ...]:
-    """Return a finding for each rejected object.
+    """Return a finding for each rejected field, or for the whole object.
 
     `not_served_reasons`: by object, why no API serves its kind.
     """
-    refused = (event for event in events if event.type is EventType.OBJECT_REFUSED and event.ref)
+    refused = _without_defaults(
+        event for event in events if event.type is EventType.OBJECT_REFUSED and event.ref
+    )
     return tuple(
         Finding(
             code=PREFLIGHT_CODES.get(event.reason, REFUSED_CODE),
@@ -58,6 +60,19 @@ def refusal_findings(
         )
         for event in refused
     )
+
+
+def _without_defaults(events: Iterable[Event]) -> Iterable[Event]:
+    """Return the events without those about a default that repeats another field of its object.
+
+    Kubernetes 1.36 sets `targetPort` of a Service to `port`, and reports an invalid number for both
+    (pkg/apis/core/v1/defaults.go, SetDefaults_Service).
+    """
+    causes = {
+        (event.ref, event.location, event.message.removeprefix(event.field)): event
+        for event in reversed(tuple(events))
+    }
+    return reversed(causes.values())
 
 
 def _cause(event: Event, location: Location | None) -> str:

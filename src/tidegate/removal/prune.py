@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidegate.clusters.evaluator import prune_candidate
+from tidegate.clusters.inventories import read_inventories
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import ClusterReader, run_procedure
 from tidegate.clusters.session import Session
 from tidegate.engine.cluster.contents import collateral_message, find_collateral
 from tidegate.engine.ownership import CONTAINER_KINDS
 from tidegate.errors import Location, PlanError
-from tidegate.model.k8s.objects import ClusterRef, object_body, versionless_key
+from tidegate.model.k8s.objects import ClusterRef, Ref, object_body, versionless_key
 from tidegate.model.plans.plan import ItemAction, Plan, PlannedUnit, step_items
 from tidegate.plan.changes.prune import PruneCandidate, prune_units
 from tidegate.world.dispatcher import Dispatcher
 
 
-async def with_prune_steps(plan: Plan, world: Dispatcher) -> Plan:
+async def with_prune_steps(plan: Plan, session: Session) -> Plan:
     """Return the plan with the deletions that a pruning rollout would add."""
     pruning = [unit for unit in plan.units if unit.policy.prune]
-    candidates = [(unit, await _prune_candidates(plan, unit, world)) for unit in pruning]
+    inventories = await read_inventories(pruning, session)
+    candidates = [
+        (unit, await _prune_candidates(plan, unit, session.world, inventories.get(unit.id, ())))
+        for unit in pruning
+    ]
     return prune_units(plan, candidates)
 
 
@@ -51,7 +58,7 @@ async def find_collateral_deletions(plan: Plan, session: Session) -> tuple[PlanE
 
 
 async def _prune_candidates(
-    plan: Plan, unit: PlannedUnit, world: Dispatcher
+    plan: Plan, unit: PlannedUnit, world: Dispatcher, inventory: Sequence[Ref]
 ) -> list[PruneCandidate]:
     planned = {
         versionless_key(item.ref)
@@ -60,7 +67,7 @@ async def _prune_candidates(
         for item in step_items(step)
     }
     entries = (await read_journal(unit, world)).journal.entries
-    owned = (ref for ref, entry in entries.items() if not entry.hook)
+    owned = dict.fromkeys((*(ref for ref, entry in entries.items() if not entry.hook), *inventory))
     removed = (ref for ref in owned if versionless_key(ref) not in planned)
     live_objects = await ClusterReader(world, unit.cluster).get_many(removed)
     candidates = (prune_candidate(object_body(live), unit) for live in live_objects.values())

@@ -158,8 +158,7 @@ def _compile_glob(directory: Directory, field: str, pattern: str) -> re.Pattern[
 
 def _read(rooted_files: RootedFiles, name: str, remaining: int) -> bytes:
     try:
-        with rooted_files.open(name) as file:
-            content = file.read(remaining + 1)
+        content = rooted_files.read(name, remaining + 1)
     except (OSError, PathEscapeError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         problem = f"`{sanitize(name)}` cannot be read: {sanitize(reason or 'it changed')}"

@@ -21,10 +21,12 @@ from tidegate.model.simulation.revision_sync import RevisionSync
 from tidegate.model.simulation.verdict import LeftOut, SimulationVerdict
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.release_history import ReleaseHistory
+from tidegate.model.views.unit_states import UnitState
 from tidegate.report.plan import step_title
 from tidegate.report.rollout.explain import FailureDocument, evidence_rows, failure_documents
 from tidegate.report.rollout.summary import INVALID, PASSED, STOPPED
 from tidegate.report.styled_text import plain_text
+from tidegate.report.unit_states import UnitStateDocument, unit_state_lines
 
 NO_TIME = "-"
 MAX_NAMED = 3
@@ -65,6 +67,10 @@ class EngineRun(msgspec.Struct, frozen=True):
     verdict: SimulationVerdict = SimulationVerdict.PASSED
     left_out: Sequence[LeftOut] = ()
     """Units that were not rolled out, by reason."""
+    unit_states: Sequence[UnitState] = ()
+    """State of each unit at the end, as its engine shows it."""
+    later_events: Sequence[Event] = ()
+    """Events of the syncs after the rollout."""
 
 
 class StepTimes(msgspec.Struct):
@@ -112,6 +118,7 @@ def result_lines(run: EngineRun, name: str) -> Iterator[str]:
     yield from _revision_sync_lines(run)
     yield from _drift_lines(run)
     yield from _reason_lines(run)
+    yield from unit_state_lines(run.unit_states)
 
 
 def _group_by_steps(runs: Sequence[EngineRun]) -> list[list[EngineRun]]:
@@ -392,6 +399,8 @@ class EngineResultDocument(
     """Units that were not rolled out."""
     verdict: str = ""
     """The outcome, and how much it rests on."""
+    units: tuple[UnitStateDocument, ...] = ()
+    """State of each unit at the end, as its engine shows it."""
 
 
 def engine_result_document(run: EngineRun) -> EngineResultDocument:
@@ -424,6 +433,7 @@ def engine_result_document(run: EngineRun) -> EngineResultDocument:
         releases=tuple(run.releases),
         skipped_units=tuple(str(name) for group in run.left_out for name in group.units),
         verdict=run.verdict,
+        units=tuple(map(UnitStateDocument.from_state, run.unit_states)),
     )
 
 

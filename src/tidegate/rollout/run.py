@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
+from tidegate.clusters.inventories import read_inventories
 from tidegate.clusters.session import Session, holder_identity
 from tidegate.engine.context import RolloutSettings
 from tidegate.engine.driver import Driver, drive
 from tidegate.engine.messages import Refresh
+from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.plan import Plan
 from tidegate.model.redaction import Redactor
 from tidegate.model.rollouts.event import Event, RolloutOutcome
@@ -62,6 +64,8 @@ class RolloutOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether events explain why gates wait."""
     stream_logs: bool = False
     """Whether the logs of hooks and Jobs are streamed as events."""
+    inventories: Mapping[UnitId, Sequence[Ref]] = msgspec.field(default_factory=dict)
+    """Objects that other controllers report as those of units."""
     replan: Replan | None = None
     """Plans the current state again; None if it cannot have changed."""
 
@@ -133,7 +137,11 @@ async def roll_out(
         ],
     )
     driver = build_driver(
-        plan, session, options, observers.on_event, replanner.request if replanner else None
+        plan,
+        session,
+        msgspec.structs.replace(options, inventories=await read_inventories(plan.units, session)),
+        observers.on_event,
+        replanner.request if replanner else None,
     )
     observer.start(plan, clock=world.now, stop=driver.stop)
     until = None if options.timeout is None else Ms(world.now() + options.timeout)
@@ -210,6 +218,7 @@ def build_driver(
         approved=options.approved,
         status_builder=options.statuses,
         history_backend=options.history,
+        inventories=options.inventories,
         request_refresh=request_refresh,
     )
     return Driver(session.world, plan, session.evaluator, settings, emit)

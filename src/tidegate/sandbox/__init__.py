@@ -1,1 +1,1 @@
-"""Simulated clusters behind the `World` protocol."""
+"""Simulated clusters that implement the `World` protocol."""

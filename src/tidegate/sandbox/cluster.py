@@ -156,7 +156,7 @@ class Cluster:
         self._streams.close(request_id)
 
     def silence_stream(self, request_id: RequestId, duration: Ms | None) -> None:
-        """Hold back the messages of a stream for a duration; None for ever."""
+        """Hold back the messages of a stream for a duration; None means forever."""
         self._silenced.setdefault(request_id, [])
         if duration is not None:
             self._schedule(duration, partial(self._resume_stream, request_id))

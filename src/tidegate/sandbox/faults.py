@@ -91,7 +91,7 @@ class StreamSilence(msgspec.Struct, frozen=True):
     """
 
     duration: Ms | None = None
-    """Duration of the silence; None for ever."""
+    """Duration of the silence; None means forever."""
     after: Ms = Ms(0)
     """Time from the opening of the stream to the silence."""
 

@@ -251,7 +251,7 @@ class _Silence(_WatchFaultSpec, frozen=True, kw_only=True, tag="silence-watches"
     """A watch whose stream is silent."""
 
     duration: Duration | None = msgspec.field(default=None, name="for")
-    """The duration of the silence; None for ever."""
+    """The duration of the silence; None means forever."""
 
     def effect(self) -> faults.StreamSilence:
         return faults.StreamSilence(self.duration, self.after or Ms(0))

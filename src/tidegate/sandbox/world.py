@@ -1,4 +1,4 @@
-"""Simulated clusters with a common clock, behind the `World` protocol.
+"""Simulated clusters with a common clock, for the `World` protocol.
 
 The clock does not move until a client waits, and then jumps to the next event. It does not move
 while local work is running, because the duration of that work is unknown.

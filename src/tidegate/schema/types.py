@@ -62,7 +62,9 @@ def find_typed_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
 
     Like `validatingObjectWalker` in `typed/validate.go` of structured-merge-diff 6.3.3.
     """
-    return tuple(sorted(set(_iterate_typed_problems(body, shape, ""))))
+    causes: set[Cause] = set()
+    _add_typed_problems(body, shape, "", causes)
+    return tuple(sorted(causes))
 
 
 def find_decode_problem(body: Json, shape: Shape) -> str:
@@ -70,26 +72,28 @@ def find_decode_problem(body: Json, shape: Shape) -> str:
 
     Like `Decode` in `pkg/runtime/serializer/json/json.go` of k8s.io/apimachinery 0.36.4.
     """
-    problems = [*_iterate_decode_problems(body, shape, (), "")]
+    problems: list[_DecodeProblem] = []
+    _add_decode_problems(body, shape, (), "", problems)
     final = (problem.message for problem in problems if problem.is_final)
     return next(final, problems[0].message if problems else "")
 
 
-def _iterate_typed_problems(value: Json, shape: Shape, path: str) -> Iterator[Cause]:
+def _add_typed_problems(value: Json, shape: Shape, path: str, causes: set[Cause]) -> None:
+    """Add the causes to a set; every field of every object is visited, so it yields nothing."""
     if value is None:
         return
     if type(value) not in _ACCEPTED_TYPES[shape.type] and (problem := _mismatch(value, shape)):
-        yield Cause(path, "type", problem)
+        causes.add(Cause(path, "type", problem))
     elif isinstance(value, dict):
         for name, part in value.items():
             field = f"{path}.{name}" if path else name
             known_shape = find_child_shape(shape, name)
             if known_shape is None:
-                yield Cause(field, *UNKNOWN)
+                causes.add(Cause(field, *UNKNOWN))
             else:
-                yield from _iterate_typed_problems(part, known_shape, field)
+                _add_typed_problems(part, known_shape, field, causes)
     elif isinstance(value, list) and shape.items is not None:
-        yield from _typed_items(value, shape, shape.items(), path)
+        _add_item_problems(value, shape, path, causes)
 
 
 def _mismatch(value: Json, shape: Shape) -> str:
@@ -114,18 +118,19 @@ def _mismatch(value: Json, shape: Shape) -> str:
             return ""
 
 
-def _typed_items(value: list[Json], shape: Shape, items: Shape, path: str) -> Iterator[Cause]:
-    seen: dict[str, int] = {}
+def _add_item_problems(value: list[Json], shape: Shape, path: str, causes: set[Cause]) -> None:
+    seen: set[str] = set()
     for index, item in enumerate(value):
         problem = _item_problem(item, shape)
         if problem:
-            yield Cause(path, "type", f"element {index}: {problem}")
+            causes.add(Cause(path, "type", f"element {index}: {problem}"))
             return
         element = _item_name(item, shape, index)
         if element in seen:
-            yield Cause(path, "type", f"duplicate entries for key {element}")
-        seen[element] = index
-        yield from _iterate_typed_problems(item, items, path + element)
+            causes.add(Cause(path, "type", f"duplicate entries for key {element}"))
+        seen.add(element)
+        if shape.items is not None:
+            _add_typed_problems(item, shape.items(), path + element, causes)
 
 
 def _item_problem(item: Json, shape: Shape) -> str:
@@ -210,27 +215,38 @@ def _go_syntax(value: Json) -> str:
             return _go_text(value)
 
 
-def _iterate_decode_problems(
-    value: Json, shape: Shape, path: tuple[str, ...], owner: str
-) -> Iterator[_DecodeProblem]:
+def _add_decode_problems(
+    value: Json, shape: Shape, path: tuple[str, ...], owner: str, problems: list[_DecodeProblem]
+) -> None:
+    """Add the problems to a list; every field of every object is visited, so it yields nothing."""
     if value is None or shape.type is Type.ANY:
         return
     match value:
         case dict() if shape.type is Type.OBJECT:
-            struct = shape.name.rpartition(".")[2]
-            for name, part in value.items():
-                if name in shape.fields:
-                    yield from _iterate_decode_problems(
-                        part, shape.fields[name](), (*path, name), struct
-                    )
-                elif shape.values is not None:
-                    yield from _iterate_decode_problems(part, shape.values(), path, owner)
+            _add_field_problems(value, shape, path, owner, problems)
         case list() if shape.type is Type.ARRAY or shape.format == "byte":
             items = _BYTE if shape.items is None else shape.items()
             for item in value:
-                yield from _iterate_decode_problems(item, items, path, owner)
+                _add_decode_problems(item, items, path, owner, problems)
+        case str() if shape.type is Type.STRING and not shape.format:
+            pass
         case _:
-            yield from _scalar_problems(value, shape, path, owner)
+            problems += _scalar_problems(value, shape, path, owner)
+
+
+def _add_field_problems(
+    value: dict[str, Json],
+    shape: Shape,
+    path: tuple[str, ...],
+    owner: str,
+    problems: list[_DecodeProblem],
+) -> None:
+    struct, values = shape.name.rpartition(".")[2], shape.values
+    for name, part in value.items():
+        if (find_shape := shape.fields.get(name)) is not None:
+            _add_decode_problems(part, find_shape(), (*path, name), struct, problems)
+        elif values is not None:
+            _add_decode_problems(part, values(), path, owner, problems)
 
 
 def _scalar_problems(

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import structs
 
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.model.k8s.json_fields import get_text, object_kind
+from tidegate.model.k8s.kinds import APPLICATION
 from tidegate.model.k8s.objects import Json, Ref
 from tidegate.model.plans.plan import Plan, PlannedUnit, step_items
 from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
@@ -31,10 +32,10 @@ from tidegate.model.simulation.double_sync import Resync
 from tidegate.model.simulation.revision_sync import RevisionSync
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.model.units.unit import Unit, UnitId
-from tidegate.plan.build.chains import plan_for_unit
+from tidegate.plan.build.chains import plan_for_units
 from tidegate.planning.plan import PlanResult
 from tidegate.rollout.run import RolloutResult
-from tidegate.simulation.self_heal import RunSync
+from tidegate.simulation.self_heal import RunSync, has_passed
 from tidegate.world.dispatcher import Dispatcher
 
 
@@ -89,8 +90,7 @@ class DoubleSync(msgspec.Struct):
             unit=name, rollout_at=pending_since, at=self.now(), hooks=_hook_refs(plan, name)
         )
         if resync.hooks:
-            result = await self.sync(_single_sync_plan(plan, unit))
-            passed = result is RolloutOutcome.PASSED
+            passed = has_passed(await self.sync(_single_sync_plan(plan, unit)))
             resync = structs.replace(resync, finished_at=self.now(), passed=passed)
         self._resyncs.append(resync)
 
@@ -114,7 +114,7 @@ def _single_sync_plan(plan: Plan, unit: PlannedUnit) -> Plan:
         unit.policy.semantics, gates_last=False, tolerates_last_degraded=False
     )
     policy = structs.replace(unit.policy, semantics=semantics, runs_hooks=True)
-    partial_plan = plan_for_unit(plan, unit.id)
+    partial_plan = plan_for_units(plan, {unit.id})
     return structs.replace(
         partial_plan, units=(structs.replace(partial_plan.units[0], policy=policy),)
     )
@@ -124,16 +124,37 @@ APPSET_REFRESH_INTERVAL = Ms(3 * MINUTE)
 """Interval in which an ApplicationSet reads its repositories."""
 
 
+class DetectedChange(msgspec.Struct, frozen=True):
+    """A unit that a commit changes, and when it notices the commit."""
+
+    unit: Unit
+    detected_at: Ms
+    leader: UnitId | None = None
+    """The Application that deploys the changed resource of the unit, in its own waves."""
+
+
 class _ChangedUnit(msgspec.Struct):
     """A unit that the newer revision changes."""
 
     unit: Unit
     detected_at: Ms
+    leader: UnitId | None = None
+    """The parent whose waves decide when the unit sees the change of its own resource."""
     started_at: Ms | None = None
     finished_at: Ms | None = None
     is_healthy: bool = False
     outdated_predecessors: tuple[UnitId, ...] = ()
     """Units of earlier steps that were not healthy yet when this unit started."""
+
+    def record(self, events: Sequence[Event]) -> None:
+        """Store the result of its sync."""
+        own_events = [event for event in events if event.unit == self.unit.id]
+        begun = (event.at for event in own_events if event.type is EventType.STEP_CHECKING)
+        ended = (event.at for event in own_events if event.type is EventType.UNIT_FINISHED)
+        if self.started_at is None:
+            self.started_at = next(begun, None)
+        self.is_healthy = has_passed(own_events, self.unit.id)
+        self.finished_at = next(ended, None) if self.is_healthy else None
 
     @property
     def step(self) -> int:
@@ -167,9 +188,11 @@ class RevisionRollout(msgspec.Struct):
     _units: list[_ChangedUnit] = msgspec.field(default_factory=list)
     _group: asyncio.TaskGroup = msgspec.field(default_factory=asyncio.TaskGroup)
 
-    async def run(self, changed: Iterable[tuple[Unit, Ms]]) -> tuple[RevisionSync, ...]:
-        """Roll out the changed units, each given with the time at which it notices the revision."""
-        changed_units = (_ChangedUnit(unit, detected_at) for unit, detected_at in changed)
+    async def run(self, changed: Iterable[DetectedChange]) -> tuple[RevisionSync, ...]:
+        """Roll out the changed units."""
+        changed_units = (
+            _ChangedUnit(change.unit, change.detected_at, change.leader) for change in changed
+        )
         self._units = sorted(changed_units, key=lambda changed_unit: changed_unit.unit.id)
         async with self._group:
             for refresh_time in sorted(
@@ -193,6 +216,7 @@ class RevisionRollout(msgspec.Struct):
         for changed_unit in self._units:
             if (
                 changed_unit.started_at is None
+                and changed_unit.leader is None
                 and changed_unit.detected_at <= self.world.now()
                 and self._can_start(changed_unit)
             ):
@@ -204,14 +228,19 @@ class RevisionRollout(msgspec.Struct):
                 self._group.create_task(self._sync_unit(changed_unit))
 
     async def _sync_unit(self, changed_unit: _ChangedUnit) -> None:
-        changed_unit.is_healthy = (
-            await self.sync(plan_for_unit(self.plan, changed_unit.unit.id)) is RolloutOutcome.PASSED
-        )
-        changed_unit.finished_at = self.world.now() if changed_unit.is_healthy else None
+        """Sync a unit, and in its waves the children whose resources it changes."""
+        unit_id = changed_unit.unit.id
+        followers = [other for other in self._units if other.leader == unit_id]
+        synced_ids = {unit_id, *(follower.unit.id for follower in followers)}
+        events = await self.sync(plan_for_units(self.plan, synced_ids))
+        for synced in (changed_unit, *followers):
+            synced.record(events)
+        if changed_unit.is_healthy:
+            changed_unit.finished_at = self.world.now()
         self._start_units()
         if changed_unit.is_healthy and changed_unit.started_at is not None:
             await self.double_sync.repeat_sync(
-                changed_unit.unit.id, changed_unit.started_at, changed_unit.started_at
+                unit_id, changed_unit.started_at, changed_unit.started_at
             )
 
     def _can_start(self, changed_unit: _ChangedUnit) -> bool:
@@ -288,10 +317,10 @@ class RefreshSchedule(msgspec.Struct, frozen=True):
 
     def changed_units(
         self, old: PlanResult, new: PlanResult, committed: Ms
-    ) -> list[tuple[Unit, Ms]]:
+    ) -> list[DetectedChange]:
         """Return the units that a newer plan changes, with the time at which each notices it.
 
-        A change of a unit resource is applied by the parent unit, as soon as that notices it.
+        A change of a unit resource is applied by the parent unit, in the wave of the resource.
         """
         new_bodies, old_bodies = _unit_resource_bodies(new), _unit_resource_bodies(old)
         old_digests = {planned_unit.id: planned_unit.digest for planned_unit in old.plan.units}
@@ -301,18 +330,33 @@ class RefreshSchedule(msgspec.Struct, frozen=True):
             for unit_manifests in new.unit_manifests
         }
 
-        def detection_time(unit: Unit) -> Ms:
+        def changing_parent(unit: Unit) -> Unit | None:
+            """Return the parent that deploys the changed resource of a unit."""
             parent = units.get(unit.parent) if unit.parent is not None else None
-            if parent is not None:
-                key = (parent.id, unit.id.kind, unit.id.name)
-                if new_bodies.get(key) != old_bodies.get(key):
-                    return detection_time(parent)
-            return self._next_refresh(unit, committed)
+            key = (unit.parent, unit.id.kind, unit.id.name)
+            return parent if new_bodies.get(key) != old_bodies.get(key) else None
 
-        return [
-            (unit, detection_time(unit))
+        def detection_time(unit: Unit) -> Ms:
+            parent = changing_parent(unit)
+            return self._next_refresh(unit, committed) if parent is None else detection_time(parent)
+
+        def find_leader(unit: Unit) -> Unit:
+            """Return the highest Application in whose waves a unit sees the change."""
+            parent = changing_parent(unit)
+            is_in_waves = parent is not None and parent.id.kind == APPLICATION.name
+            return find_leader(parent) if parent is not None and is_in_waves else unit
+
+        leaders = {
+            unit.id: find_leader(unit)
             for unit in units.values()
             if new_digests.get(unit.id) != old_digests.get(unit.id) and unit.id in new_digests
+        }
+        leaders |= {leader.id: leader for leader in leaders.values()}
+        return [
+            DetectedChange(
+                units[name], detection_time(leader), None if leader.id == name else leader.id
+            )
+            for name, leader in leaders.items()
         ]
 
     def _next_refresh(self, unit: Unit, committed: Ms) -> Ms:
@@ -333,7 +377,7 @@ class RefreshSchedule(msgspec.Struct, frozen=True):
 
 def _unit_resource_bodies(
     plan_result: PlanResult,
-) -> dict[tuple[UnitId, str, str], dict[str, Json]]:
+) -> dict[tuple[UnitId | None, str, str], dict[str, Json]]:
     """Return the unit resources in Git, by parent unit, kind and name."""
     return {
         (

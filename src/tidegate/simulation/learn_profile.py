@@ -22,7 +22,7 @@ from tidegate.sandbox.measurements.operators import measure_operators
 from tidegate.sandbox.measurements.pods import measure_pods
 from tidegate.sandbox.measurements.profile import build_profile_document, summarize
 from tidegate.sandbox.node.profile_file import default_profile
-from tidegate.sandbox.remote import InformerCache
+from tidegate.sandbox.object_cache import InformerCache
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.schema.custom_kinds import builtin_groups
 from tidegate.workers.rendering import RenderSettings

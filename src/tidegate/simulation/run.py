@@ -16,6 +16,7 @@ from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import TidegateError
 from tidegate.health.judge import ARGO
+from tidegate.inspection.unit_states import read_unit_states
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.kinds import JOB
 from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
@@ -32,11 +33,13 @@ from tidegate.model.simulation.double_sync import Resync
 from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.simulation.revision_sync import RevisionSync
 from tidegate.model.simulation.verdict import LeftOut, SimulationVerdict
-from tidegate.model.times import MINUTE, Ms
+from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit, UnitId
-from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.model.views.unit_states import UnitState
+from tidegate.planning.plan import PlanResult
+from tidegate.planning.preparation import prepare_plan
 from tidegate.planning.refusals import preflight_findings
 from tidegate.releases.history import build_history, has_releases, read_histories
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
@@ -118,6 +121,16 @@ async def find_unhealthy_afterwards(
     )
 
 
+async def _wait_for_full_second(session: Session) -> Ms:
+    """Let the simulated clock reach the next full second, and return it.
+
+    The number of requests that load a workspace then has no influence on the times of a rollout.
+    """
+    start = Ms(-(-session.world.now() // SECOND) * SECOND)
+    await session.world.client().wait(start)
+    return start
+
+
 async def _current_verdict(cluster_ref: ClusterRef, unit: PlannedUnit, session: Session) -> Verdict:
     """Return the current verdict of an object; a deleted object counts as healthy."""
     live = await session.reader(cluster_ref.cluster).get(cluster_ref.ref)
@@ -139,6 +152,8 @@ class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     result: RolloutOutcome
     events: tuple[Event, ...]
+    later_events: tuple[Event, ...] = ()
+    """Events of the syncs after the rollout: of commits, of drift, and repeated ones."""
     notes: tuple[TidegateError, ...] = ()
     findings: tuple[Finding, ...] = ()
     missing_dependencies: tuple[MissingDependency, ...] = ()
@@ -161,6 +176,8 @@ class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
     """Findings about incomplete inputs."""
     releases: tuple[ReleaseHistory, ...] = ()
     """Histories of the Helm releases."""
+    unit_states: tuple[UnitState, ...] = ()
+    """State of each unit at the end, as its engine shows it."""
     left_out: tuple[LeftOut, ...] = ()
     """Units that were not rolled out, by reason."""
     estimate: DurationEstimate = DurationEstimate.LIKELY
@@ -199,12 +216,15 @@ class _EventCollector(msgspec.Struct):
     progress: RolloutProgress
     on_event: Callable[[Event], None] | None = None
     events: list[Event] = msgspec.field(default_factory=list)
+    plan: Plan | None = None
+    """The newest plan of the rollout."""
 
     def start(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - no interrupts
         self.progress.start = self.progress.now = clock()
-        self.progress.add_plan(plan)
+        self.replace_plan(plan)
 
     def replace_plan(self, plan: Plan) -> None:
+        self.plan = plan
         self.progress.add_plan(plan)
 
     def emit(self, event: Event) -> None:
@@ -275,10 +295,8 @@ async def _simulate(
         (workspace, ()) if options.empty_cluster else without_unknown_checks(workspace)
     )
     until, approved = options.until, find_approved_units(options.approved, workspace.members)
-    plan_result, start = (
-        await make_plan(workspace.deployable_trees, session, semantics=semantics),
-        session.world.now(),
-    )
+    plan_result = await prepare_plan(workspace.deployable_trees, session, semantics=semantics)
+    start = await _wait_for_full_second(session)
     config = session.targets.simulation
     left_out_units = {**find_unstartable_units(workspace, plan_result), **plan_result.rejected}
     releases = await build_history(plan_result, session, stores_charts=False)
@@ -290,20 +308,18 @@ async def _simulate(
         excluded=left_out_units,
         history=releases,
     )
-    sync_numbers = count(1)
+    sync_numbers, later_events = count(1), list[Event]()
 
-    async def sync(partial_plan: Plan) -> RolloutOutcome:
-        now = session.world.now()
+    async def sync(partial_plan: Plan) -> Sequence[Event]:
+        now, events = session.world.now(), list[Event]()
         sync_options = RolloutOptions(
             holder=f"{HOLDER_IDENTITY}-{next(sync_numbers)}",
             timeout=Ms(max(0, start + until - now)),
             history=scenario_changes.releases,
         )
-        return (
-            await roll_out(
-                partial_plan, session, sync_options, _EventCollector(RolloutProgress(now))
-            )
-        ).outcome
+        observer = _EventCollector(RolloutProgress(now), later_events.append, events)
+        await roll_out(partial_plan, session, sync_options, observer)
+        return events
 
     double_sync = DoubleSync(sync, lambda: scenario_changes.plan_result.plan, session.world.now)
     collector = _EventCollector(RolloutProgress(start), double_sync.on_event)
@@ -338,6 +354,10 @@ async def _simulate(
     result = await _build_result(session, workspace, plan_result, rollout_result, collector)
     return replace(
         result,
+        unit_states=await read_unit_states(
+            plan_result, session, (*collector.events, *later_events)
+        ),
+        later_events=tuple(later_events),
         findings=(*result.findings, *check_findings, *edit_findings),
         drifts=drifts,
         revision_syncs=revision_syncs,
@@ -359,7 +379,7 @@ async def _build_result(
     written = {event.ref for event in collector.events if event.type is EventType.OBJECT_WRITTEN}
     return SimulationResult(
         name=_semantics_name(plan),
-        plan=plan,
+        plan=collector.plan or plan,
         result=rollout_result.outcome,
         events=tuple(collector.events),
         notes=plan_result.notes,
@@ -404,7 +424,7 @@ def _exclusion_reason(unit: Unit) -> str:
 
 def _semantics_name(plan: Plan) -> str:
     """Return the name of the semantics that the plan uses, or `NATIVE` for several."""
-    names = {unit.policy.semantics.name for unit in plan.units}
+    names = {unit.policy.semantics.engine for unit in plan.units}
     return names.pop() if len(names) == 1 else NATIVE
 
 

@@ -27,7 +27,8 @@ from tidegate.model.times import Ms
 from tidegate.model.units.rendering import NO_ROOT
 from tidegate.model.units.semantics import Semantics
 from tidegate.model.units.unit import UnitId
-from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.planning.plan import PlanResult
+from tidegate.planning.preparation import prepare_plan
 from tidegate.releases.history import HelmHistory, build_history, has_releases
 from tidegate.removal.moved_releases import with_moved_releases
 from tidegate.rollout.replan import regenerates_during_rollout
@@ -146,7 +147,7 @@ class ScenarioChanges(msgspec.Struct):
             self.workspace, newly_missing = await reload_with_assumptions(
                 self.session, newer_request or self.request
             )
-            plan_result = await make_plan(
+            plan_result = await prepare_plan(
                 self.workspace.deployable_trees, self.session, semantics=self.semantics
             )
             plan_result = await with_moved_releases(plan_result, self.session)

@@ -8,7 +8,7 @@ The backoff before an attempt counts from the end of the unit's last sync and gr
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,7 +40,19 @@ if TYPE_CHECKING:
 
 
 WRITTEN = frozenset({EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED})
-RunSync = Callable[[Plan], Awaitable[RolloutOutcome]]
+RunSync = Callable[[Plan], Awaitable[Sequence[Event]]]
+"""Runs a partial plan and returns its events."""
+
+
+def has_passed(events: Sequence[Event], unit: UnitId | None = None) -> bool:
+    """Return whether a sync has passed, or one of its units."""
+    ends = {EventType.ROLLOUT_FINISHED} if unit is None else {EventType.UNIT_FINISHED}
+    reasons = (
+        event.reason for event in events if event.type in ends and event.unit in {unit, None}
+    )
+    return next(reasons, "") == RolloutOutcome.PASSED
+
+
 """Rolls out a partial plan."""
 
 
@@ -187,12 +199,12 @@ class SelfHeal(msgspec.Struct):
                 return None
             return filter_items(step, lambda item: ClusterRef(step.cluster, item.ref) in drifted)
 
-        result = await self.sync(_partial_plan(narrow_plan(self.plan, cut), names))
+        events = await self.sync(_partial_plan(narrow_plan(self.plan, cut), names))
         for healed_unit in due:
             healed_unit.attempts += 1
             healed_unit.last_sync, healed_unit.has_passed = (
                 self.sandbox.now(),
-                result is RolloutOutcome.PASSED,
+                has_passed(events),
             )
 
     def _as_remaining(self, drift: Drift) -> Drift:

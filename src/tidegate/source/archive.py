@@ -56,8 +56,8 @@ class Unpacker:
             path = PurePosixPath(*archive_entry_path(entry).parts[self._strip :])
         except PathEscapeError as error:
             is_outside = error.violation is PathViolation.OUTSIDE
-            reason = "points outside" if is_outside else "has an invalid path in"
-            raise self.entry_error(entry, f"{reason} the archive") from None
+            reason = "points outside the archive" if is_outside else "has an invalid path"
+            raise self.entry_error(entry, reason) from None
         # The files in `.git` are not part of a tree.
         return path if path.parts and ".git" not in path.parts else None
 

@@ -18,8 +18,9 @@ from tidegate.source.cache import CacheEntryKind
 from tidegate.source.credentials import authorization_header
 from tidegate.source.oci.artifacts import fetch_oci
 from tidegate.source.options import FetchOptions
-from tidegate.source.semver import pick_highest, require_range
+from tidegate.source.semver import pick_highest, read_version, require_range
 from tidegate.source.tree import CHART_LAYER, check_chart, check_digest
+from tidegate.source.vendored import read_chart
 from tidegate.source.web import (
     DownloadRequest,
     HttpClient,
@@ -153,7 +154,8 @@ async def _fetch_entry(
     )
 
     async def fill(directory: Path) -> None:
-        await _download_chart(request, entry, client, directory, options)
+        await _download_archive(request, entry, client, directory, options)
+        _check_entry(directory, source.chart, entry, redact_url(url))
 
     name = f"chart {url} {entry.version} {entry.digest}"
     display_name = f"{source.chart} {entry.version} from {redact_url(source.repository)}"
@@ -183,12 +185,12 @@ async def _fetch_from_registry(
         plain_http=source.plain_http,
     )
     snapshot = await fetch_oci(artifact, options)
-    check_chart(snapshot.root, redact_url(url))
+    _check_entry(snapshot.root, source.chart, entry, redact_url(url))
     revision = Revision(entry.version, snapshot.revision.digest)
     return msgspec.structs.replace(snapshot, source=source, revision=revision)
 
 
-async def _download_chart(
+async def _download_archive(
     request: DownloadRequest,
     entry: ChartEntry,
     client: HttpClient,
@@ -202,7 +204,31 @@ async def _download_chart(
         await asyncio.to_thread(
             unpack, archive, directory, name=redact_url(request.url), limits=options.limits, strip=1
         )
-    check_chart(directory, redact_url(request.url))
+
+
+def _check_entry(directory: Path, chart: str, entry: ChartEntry, name: str) -> None:
+    """Raise SourceError if an archive does not contain the chart of its index entry.
+
+    An index is made from the `Chart.yaml` of its archives: `indexDirectory` in
+    `pkg/repo/v1/index.go` of Helm 4.2.4.
+    """
+    check_chart(directory, name)
+    content = read_chart(directory, directory)
+    if content is None:
+        problem = "it has no readable `Chart.yaml`"
+    elif content.name != chart or not _are_equal(content.version, entry.version):
+        actual = sanitize(f"{content.name} {content.version}")
+        problem = f"it contains chart `{actual}`, not `{sanitize(f'{chart} {entry.version}')}`"
+    else:
+        return
+    raise SourceError("source.chart.archive", problem, location=Location(name))
+
+
+def _are_equal(version: str, other: str) -> bool:
+    """Return whether two versions are equal; their build metadata may differ."""
+    versions = [read_version(text) for text in (version, other)]
+    keys = [item and item.sort_key for item in versions]
+    return version == other or (None not in keys and keys[0] == keys[1])
 
 
 def _index_entries(text: bytes, name: str) -> dict[str, object]:

@@ -16,6 +16,7 @@ import msgspec
 from tidegate.documents import Document, DocumentReader, read_documents
 from tidegate.errors import TidegateError
 from tidegate.external.worker import Workers
+from tidegate.files import RootedFiles
 from tidegate.model.units.chart_request import LookupResult
 from tidegate.model.units.release_history import KnownRelease
 from tidegate.model.units.source import Snapshot, SourceRef
@@ -112,6 +113,8 @@ class RenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Directory in place of its remotes, which are read when a source names a repository."""
     scanned_tree: Snapshot | None = None
     """A tree that was scanned already."""
+    scanned_files: RootedFiles | None = None
+    """The files of this tree, as far as they were read."""
     read: DocumentReader = read_documents
     """Reads files, some of which may be known."""
     offline: bool = False

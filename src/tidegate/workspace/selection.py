@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -75,30 +75,31 @@ def _has_content(unit: Unit) -> bool:
     return bool(unit.sources) or unit.id.kind == APPLICATION_SET
 
 
-def unit_resources(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
-    """Return the desired unit resource of each unit that has one.
+def unit_resources(unit_trees: Iterable[UnitTree]) -> dict[UnitId, Document]:
+    """Return the desired unit resource of each unit that has one, for a root that of its file.
 
     Unit resources do not contain their cluster: one of a name is found for each cluster.
     """
-    bodies: dict[UnitId, JsonObject] = {}
+    resources: dict[UnitId, Document] = {}
     for unit_tree in unit_trees:
         names: dict[tuple[str, str], list[UnitId]] = {}
         for member in unit_tree.members:
             names.setdefault((member.unit.id.kind, member.unit.id.name), []).append(member.unit.id)
-        for body in (document.body for document in unit_resource_documents(unit_tree)):
+        for document in unit_resource_documents(unit_tree):
+            body = document.body
             namespace = get_text(body, "metadata", "namespace")
             for unit_id in names.get(
                 (get_text(body, "kind"), get_text(body, "metadata", "name")), ()
             ):
                 if namespace in {"", unit_id.namespace}:
-                    bodies.setdefault(unit_id, body)
-    return bodies
+                    resources.setdefault(unit_id, document)
+    return resources
 
 
 def unit_resource_documents(unit_tree: UnitTree) -> Iterator[Document]:
-    """Yield the unit resources and sources that the units of a tree deploy, and its root."""
+    """Yield the root of a tree, and the unit resources and sources that its units deploy."""
     documents = [document for member in unit_tree.members for document in member.documents]
-    for document in (*documents, unit_tree.root_document):
+    for document in (unit_tree.root_document, *documents):
         if document is not None and is_dialect_kind(object_kind(document.body)):
             yield document
 
@@ -130,7 +131,7 @@ def select_units(units: Iterable[SelectableT], selection: UnitSelection) -> list
     requirements = parse_selector(labels)
     if selection.names:
         noun, make_error = (
-            " or ".join(filter(None, kinds)) or "unit",
+            _kinds_noun(kinds),
             partial(UsageError, "usage.unit"),
         )
         named = [(candidate.id.names, candidate) for candidate in candidates]
@@ -146,9 +147,17 @@ def select_units(units: Iterable[SelectableT], selection: UnitSelection) -> list
     ]
     if not selected:
         label_text = f" with labels `{sanitize(labels)}`" if labels else ""
-        problem = f"no {' or '.join(kinds)}{label_text} found{scope}"
+        problem = f"no {_kinds_noun(kinds)}{label_text} found{scope}"
         raise UsageError("usage.unit", problem, hint="list all units with `tidegate units`")
     return selected
+
+
+def _kinds_noun(kinds: Collection[str]) -> str:
+    """Return the names of the kinds for a message: `Application, HelmRelease or source`."""
+    nouns = [kind for kind in kinds if kind and kind not in SOURCE_KINDS]
+    sources = [kind for kind in kinds if kind in SOURCE_KINDS]
+    nouns += ["source"] if nouns and sources else sources
+    return " or ".join(filter(None, (", ".join(nouns[:-1]), *nouns[-1:]))) or "unit"
 
 
 def parse_selector(labels: str) -> tuple[Requirement, ...]:
@@ -188,12 +197,12 @@ def select_resources(
 def list_resources(unit_trees: Iterable[UnitTree]) -> list[SelectedResource]:
     """Return all units of a repository, each after its parent, and then all sources."""
     unit_trees = tuple(unit_trees)
-    bodies = unit_resources(unit_trees)
+    by_unit = unit_resources(unit_trees)
     units = [row.unit for row in unit_rows(unit_trees)]
     resources = [
-        SelectedResource(unit.id, bodies[unit.id], unit.labels, unit.location, unit)
+        SelectedResource(unit.id, by_unit[unit.id].body, unit.labels, unit.location, unit)
         for unit in units
-        if unit.id in bodies
+        if unit.id in by_unit
     ]
     sources: dict[UnitId, SelectedResource] = {}
     for unit_tree in unit_trees:

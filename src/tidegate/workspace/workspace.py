@@ -1,7 +1,7 @@
 """Units for a PATH, resolved for the chosen clusters.
 
 async with open_workspace(request, target, settings) as (session, workspace):
-    plan = await make_plan(workspace.unit_trees, session)
+    plan = await prepare_plan(workspace.unit_trees, session)
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from msgspec.structs import replace
 from tidegate.clusters.reader import list_argocd_objects
 from tidegate.clusters.session import ClusterTargets, LoadedRepository, Session, open_session
 from tidegate.dialect.argo.appset.queries import RegisteredCluster
-from tidegate.dialect.argo.argocd_cm import read_argocd_config, with_argocd_config
-from tidegate.dialect.semantics import with_controller_settings
+from tidegate.dialect.argo.argocd_cm import read_argocd_config
 from tidegate.dialect.units import RESOURCE_HINT
 from tidegate.errors import Location, PlanError, UsageError
 from tidegate.health.lua import LuaRules
 from tidegate.model.config import ControllerSetting
+from tidegate.model.display import count_noun
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.capabilities import Capabilities
 from tidegate.model.k8s.objects import Json
 from tidegate.model.units.expressions import HealthExpressions
-from tidegate.model.units.policy import Policy, Tracking, with_force
 from tidegate.model.units.rendering import NO_ROOT
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.workers.rendering import RenderSettings
@@ -38,7 +37,7 @@ from tidegate.workspace.cluster_inputs import (
 )
 from tidegate.workspace.config import load_config
 from tidegate.workspace.discovery.appsets import clusters_from_secrets
-from tidegate.workspace.discovery.controller_settings import APPLICATION, with_rolling_sync
+from tidegate.workspace.discovery.controller_settings import APPLICATION
 from tidegate.workspace.discovery.discover import (
     discover,
     distinct_names,
@@ -48,17 +47,13 @@ from tidegate.workspace.discovery.object_checks import find_typos
 from tidegate.workspace.discovery.result import DiscoveryResult
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.policies import configure_units
 from tidegate.workspace.rendering.result import RenderFailure
 from tidegate.workspace.request import LoadRequest
 from tidegate.workspace.scope import Scope
 from tidegate.workspace.selection import select_unit_ids
 
 NO_CAPABILITIES = Capabilities()
-POLICY_FLAGS = (
-    *("prune", "confirmed", "allow_empty", "delete_contents"),
-    *("continue_on_failure", "runs_hooks", "adopt_name"),
-)
-"""Fields of the policy that a flag of the user sets for all units."""
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -99,14 +94,11 @@ class Workspace(msgspec.Struct, frozen=True):
         if request.selection is not None:
             names = select_unit_ids(discovery.unit_trees, request.selection)
             request = replace(request, units=names)
-        gates_children = scripts.find(*APPLICATION) is not None
-        settings = discovery.controller_settings
-        configured = (
-            _with_controller_settings(unit_tree, settings, gates_children=gates_children)
-            for unit_tree in select_trees(discovery, request)
-        )
-        unit_trees = tuple(
-            _with_policy_flags(unit_tree, request.policy) for unit_tree in configured
+        unit_trees = configure_units(
+            select_trees(discovery, request),
+            discovery.controller_settings,
+            request.policy,
+            gates_children=scripts.find(*APPLICATION) is not None,
         )
         selected = DiscoveryResult(unit_trees, are_separate=discovery.are_separate)
         members = [member for unit_tree in unit_trees for member in unit_tree.members]
@@ -223,29 +215,9 @@ class Workspace(msgspec.Struct, frozen=True):
             if finding.severity is Severity.ERROR
         ]
         if errors and not keep_going:
-            count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
-            problem = f"nothing was written: {count} reported above"
+            problem = f"nothing was written: {count_noun(len(errors), 'error')} reported above"
             hint = "skip units with errors and their dependents with `--skip-broken`"
             raise PlanError("plan.errors", problem, hint=hint)
-
-
-def _with_controller_settings(
-    unit_tree: UnitTree, settings: Mapping[str, ControllerSetting], *, gates_children: bool
-) -> UnitTree:
-    """Return the tree with the settings of the controllers applied to its units."""
-    argocd_config = read_argocd_config(settings)
-
-    def configure(member: RenderedUnit) -> RenderedUnit:
-        unit = member.unit
-        policy = with_controller_settings(unit.policy, settings, unit.id.namespace)
-        if policy.tracking is Tracking.ARGO:
-            is_child = unit.parent is not None and unit.parent.kind == unit.id.kind
-            policy = with_argocd_config(
-                policy, argocd_config, gates_children=gates_children, is_child=is_child
-            )
-        return member.with_policy(policy)
-
-    return with_rolling_sync(unit_tree.map_members(configure), settings)
 
 
 def file_and_line(location: Location | None) -> tuple[str, int]:
@@ -392,25 +364,6 @@ def destination_clusters(unit_trees: Iterable[UnitTree]) -> list[str]:
     """Return the destination clusters of units, each once."""
     members = (member for unit_tree in unit_trees for member in unit_tree.members)
     return list(dict.fromkeys(member.unit.destination.cluster for member in members))
-
-
-def _with_policy_flags(unit_tree: UnitTree, flags: Policy) -> UnitTree:
-    """Return the tree with the flags of the user added to the policies of its units."""
-
-    def apply_flags(member: RenderedUnit) -> RenderedUnit:
-        unit_policy = member.unit.policy
-        if unit_policy is flags:
-            return member
-        policy = msgspec.structs.replace(
-            unit_policy,
-            **{name: getattr(unit_policy, name) or getattr(flags, name) for name in POLICY_FLAGS},
-            ignore_differences=(*unit_policy.ignore_differences, *flags.ignore_differences),
-            object_options=with_force(unit_policy, flags.object_options.force).object_options,
-            identity=unit_policy.identity or flags.identity,
-        )
-        return member.with_policy(policy)
-
-    return unit_tree.map_members(apply_flags)
 
 
 def require_known_clusters(workspace: Workspace, session: Session) -> None:

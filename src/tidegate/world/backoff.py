@@ -10,13 +10,13 @@ INITIAL_DELAY = 100
 MAX_DELAY = 10 * SECOND
 
 
-def backoff_delay(attempt: int, *, seed: int, request_id: int, minimum: Ms | None = None) -> Ms:
+def backoff_delay(attempt: int, *, seed: int, target: str, minimum: Ms | None = None) -> Ms:
     """Return the delay before the next attempt: exponential, with jitter taken from a hash.
 
-    The same seed, request id and attempt give the same delay, so that a simulated run can be
-    repeated.
+    The same seed, target and attempt give the same delay, however many requests were sent before,
+    so that a simulated run can be repeated.
     """
-    jitter = zlib.crc32(f"{seed}/{request_id}/{attempt}".encode()) / 0xFFFF_FFFF
+    jitter = zlib.crc32(f"{seed}/{target}/{attempt}".encode()) / 0xFFFF_FFFF
     if minimum is not None:
         return Ms(minimum + round(minimum * jitter / 5))
     upper_bound = min(MAX_DELAY, INITIAL_DELAY * 2 ** min(attempt, 16))

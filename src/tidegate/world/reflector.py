@@ -173,7 +173,7 @@ class Reflector:
             else None
         )
         delay = backoff_delay(
-            self._failures, seed=self._seed, request_id=self.request_id, minimum=retry_after
+            self._failures, seed=self._seed, target=repr(self.selection), minimum=retry_after
         )
         self.timer = Ms(now + delay)
         return NO_ACTION

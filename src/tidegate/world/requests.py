@@ -188,6 +188,21 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Latest time to send the call."""
 
 
+def describe_target(request: Request) -> str:
+    """Return what a request is about: an object, a selection, a path or a worker."""
+    match request:
+        case Get(ref=ref) | Write(ref=ref) | Logs(ref=ref):
+            return str(ref)
+        case List(selection=selection) | Watch(selection=selection):
+            return repr(selection)
+        case RawGet(path=path):
+            return path
+        case RunWorker(name=name):
+            return name
+        case Discover():
+            return "discovery"
+
+
 def is_idempotent(request: Request) -> bool:
     """Return whether sending a request again has no further effect, however the first attempt
     ended.

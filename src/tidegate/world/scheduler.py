@@ -27,7 +27,14 @@ from tidegate.world.messages import (
     ServerError,
     TooManyRequests,
 )
-from tidegate.world.requests import Call, Get, RequestId, Write, is_idempotent
+from tidegate.world.requests import (
+    Call,
+    Get,
+    RequestId,
+    Write,
+    describe_target,
+    is_idempotent,
+)
 
 SERVER_ERROR = 500
 
@@ -152,7 +159,10 @@ class RequestScheduler:
             outcome.retry_after if isinstance(outcome, TooManyRequests | ServerError) else None
         )
         delay = backoff_delay(
-            pending.attempts, seed=self._seed, request_id=request_id, minimum=retry_after
+            pending.attempts,
+            seed=self._seed,
+            target=describe_target(pending.call.request),
+            minimum=retry_after,
         )
         heapq.heappush(self._retries, (Ms(now + delay), request_id))
         return None

@@ -20,7 +20,7 @@ def a_pod(name: str = "web") -> JsonObject:
 
 
 def a_server_pod(name: str = "web") -> JsonObject:
-    """One that is meant to run for ever."""
+    """A container that runs forever."""
     container: Json = {"name": "main", "image": "app:1"}
     return make_object("v1 Pod", name, spec={"containers": [container], "restartPolicy": "Always"})
 
@@ -39,7 +39,7 @@ def a_volume(name: str) -> JsonObject:
     spec: JsonObject = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
-        "hostPath": {"path": "/tmp"},  # noqa: S108 - nobody mounts it
+        "hostPath": {"path": "/tmp"},  # noqa: S108 - no process mounts it
     }
     return make_object("v1 PersistentVolume", name, namespace="", spec=spec)
 
@@ -107,7 +107,7 @@ def _pod(phase: str, state: JsonObject, *, ready: bool = False) -> JsonObject:
 
 
 def operations(body: JsonObject) -> set[str]:
-    """How our fields of an object came to be ours: `Apply`, `Update`."""
+    """The operations of our field manager on an object: `Apply`, `Update`."""
     entries = get_mappings(body, "metadata", "managedFields")
     return {
         get_text(entry, "operation")

@@ -28,11 +28,11 @@ from msgspec import structs
 from tests.support.builders import make_unit_id
 from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import ACCOUNT, a_namespace, an_object
+from tests.support.parsed_manifests import parse_all_manifests
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import RunningRollout, Stage
 from tests.support.write_records import Record, StoreRecord
 from tidegate.dialect.argo.options import with_sync_options
-from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_json
 from tidegate.health.readiness_timeout import readiness_timeout
@@ -62,9 +62,9 @@ ONCE = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, limit=0))
 class SyncSettings(TypedDict, total=False):
     """How a unit is synced.
 
-    `options` are the unit's own, in Argo CD's words. `ignores`: fields that are no difference.
-    `resources`: only these of its objects, and no hooks. `consents`: somebody agrees to what asks
-    before it is deleted. `windows`: when it may be synced.
+    `options`: sync options of the unit. `ignores`: fields to ignore in comparisons. `resources`:
+    selected objects, without hooks. `consents`: whether the user confirms deletions that require
+    it. `windows`: sync windows.
     """
 
     options: tuple[str, ...]
@@ -122,9 +122,9 @@ class ArgoStage(Stage):
         return [item for item in result if not verbs or item.split()[0] in verbs]
 
     async def becomes(self, body: JsonObject, status: JsonObject) -> None:
-        """Wait until it is there, and write its status as its controller would.
+        """Wait until the object exists, and write its status as its controller would.
 
-        On a real server its controller is at work, too: when a Job began is said once.
+        On a real server its controller runs too, so the start time of a Job is not overwritten.
         """
         ref = await self.ref(body)
         await self.client.settled(ref, lambda live: live is not None)
@@ -142,7 +142,7 @@ class ArgoStage(Stage):
         await self.client.settled(await self.ref(body), lambda live: live is None)
 
     async def body(self, expected: JsonObject) -> JsonObject:
-        """The object as it lives."""
+        """The live object."""
         body: JsonObject = msgspec.json.decode((await self.live(expected)).body)
         return body
 

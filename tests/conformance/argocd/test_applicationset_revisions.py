@@ -1,4 +1,4 @@
-"""ApplicationSets with steps, when something is committed behind their rollout."""
+"""ApplicationSets with steps, with commits after their rollout."""
 
 from __future__ import annotations
 

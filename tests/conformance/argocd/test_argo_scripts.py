@@ -1,6 +1,6 @@
-"""Every script that Argo CD 3.5.6 ships: there is a row or a rule for it, and they agree.
+"""Every script of Argo CD 3.5.6 has a row or a rule, and both agree.
 
-What is asked is what Argo CD asks its own scripts. Those bodies are read from its Go module.
+The objects are the test objects of the scripts, read from the Go module of Argo CD.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tidegate.health.argo.judge import RULES
 
 PATTERNS = shipped.PATTERNS.read_text().split()
 WITHOUT_ROW: set[str] = set()
-"""Scripts that nothing stands for yet."""
+"""Scripts without a row or a rule."""
 DIFFERING: set[str] = set()
 """Scripts that say something else of a body of their own."""
 

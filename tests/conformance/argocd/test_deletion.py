@@ -1,4 +1,4 @@
-"""The end of a unit: what goes when, what stays, and the hooks around it."""
+"""Deletion of units: the order, the objects that stay, and the hooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.repositories import three_levels
 from tests.support.sessions import a_session, ruled
 from tests.support.unit_trees import make_unit_manifests
 from tidegate.actions.delete import plan_deletion, plan_deletions
-from tidegate.actions.sync import prepare_rollout
+from tidegate.actions.rollout_plan import prepare_rollout
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.clusters.session import ClusterTargets
 from tidegate.model.k8s.objects import Kind
@@ -142,7 +142,7 @@ async def test_a_post_delete_hook_is_kept_unless_its_policy_deletes_it(
 
 
 class _EventRecorder:
-    """Takes down what a rollout tells."""
+    """Records the events of a rollout."""
 
     def __init__(self) -> None:
         self.progress = RolloutProgress(Ms(0))

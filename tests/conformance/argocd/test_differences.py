@@ -1,4 +1,4 @@
-"""Differences that are ignored: they ask for no write, and a write may leave what lives alone."""
+"""Ignored differences: they cause no write, and a write can keep their live values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OLD, NEW = make_deployment(image="app:1"), make_deployment(image="app:2")
 
 
 async def scaled(stage: ArgoStage, *options: str) -> None:
-    """What is synced first, and then scaled by somebody else."""
+    """An object that is synced, and then scaled by another client."""
     await stage.sync(OLD, options=options)
     await stage.client.patch(await stage.ref(OLD), {"spec": {"replicas": 5}}, manager="scaler")
     await stage.record.mark()

@@ -1,4 +1,4 @@
-"""How an Application is, as its own status tells: the worst of what counts of it."""
+"""Health of an Application in its status: that of its least healthy relevant object."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def health(cluster: PersistentSandbox, name: str = "web") -> tuple[str, str]:
 
 
 def refused(*names: str) -> list[Json]:
-    """Writes that the server takes from nobody."""
+    """Faults that reject every apply of these objects."""
     return [{"effect": "conflict", "when": {"verb": "apply", "name": name}} for name in names]
 
 

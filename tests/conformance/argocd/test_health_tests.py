@@ -1,4 +1,4 @@
-"""`tidegate health test`, from outside: scripts, their bodies, and what is told of a wrong one."""
+"""`tidegate health test` on scripts and test objects, with the output for wrong ones."""
 
 from __future__ import annotations
 

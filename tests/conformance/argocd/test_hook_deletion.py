@@ -1,4 +1,4 @@
-"""Hooks in the cluster: how they make room, how they are named, and when they go."""
+"""Hooks in the cluster: when they are deleted, and how they are named."""
 
 from __future__ import annotations
 

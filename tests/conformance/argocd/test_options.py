@@ -117,7 +117,7 @@ async def test_a_kind_with_its_crd_in_the_sync_is_accepted(each_stage: ArgoStage
 async def test_skip_dry_run_on_missing_resource_waits_for_the_kind(
     each_stage: ArgoStage, level: str
 ) -> None:
-    """Somebody brings the definition while a hook runs."""
+    """Another client creates the CRD while a hook runs."""
     stage, group = each_stage, each_stage.group
     hook = a_hook("PreSync", a_pod("hook"))
     gate = with_options(WAITS, a_gate(group)) if level == "object" else a_gate(group)

@@ -41,7 +41,7 @@ ARGO = CasePage(
     (*range(1, 56), 59, 62, 63, 64, *range(66, 77)),
     frozenset({2, 5, 6, 13, 18, 23, 26, 31, 35, 37, 44, 46}),
 )
-"""Those that can be told of without an Application, and what sets generate."""
+"""Commands that need no Application, and generated Applications."""
 FLUX = CasePage(
     DOCS / "flux-cases.md",
     HERE.parent / "flux",
@@ -49,7 +49,7 @@ FLUX = CasePage(
     (*range(1, 7), 8, *range(10, 54), *range(55, 66)),
     frozenset({23, 28, 36, 38, 40, 41, 42, 43, 44, 46}),
 )
-"""Those that a single rollout can tell of; the others are about what goes on between rollouts."""
+"""Cases of a single rollout; the others are about the time between rollouts."""
 PAGES = pytest.mark.parametrize("page", [ARGO, FLUX], ids=["argocd", "flux"])
 
 

@@ -1,4 +1,4 @@
-"""Pruning: what goes, what stays, and in which wave."""
+"""Pruning: which objects are deleted or kept, and in which wave."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.support.rollout_runs import Run
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.semantics import TIDEGATE
 from tidegate.sandbox.faults import CallFault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.messages import Forbidden
@@ -46,7 +47,13 @@ async def deploy(stage: ArgoStage, *bodies: JsonObject) -> None:
 def waves_of(run: Run) -> dict[str, int]:
     """The wave in which each object was pruned."""
     messages = [(item.ref, item.step) for item in run.events_of(EventType.OBJECT_PRUNED)]
-    return {ref.name: int(step.rpartition("/")[2]) for ref, step in messages if ref is not None}
+    waves = [(ref, step.rpartition("/")[2].partition(".")[0]) for ref, step in messages]
+    return {ref.name: int(wave) for ref, wave in waves if ref is not None}
+
+
+async def order_of(stage: ArgoStage) -> list[str]:
+    """What was pruned and written, in order."""
+    return [item.rpartition("/")[2] for item in await stage.changes("create", "delete")]
 
 
 @case(13)
@@ -172,23 +179,43 @@ async def test_waves_are_pruned_from_the_last_to_the_first(each_stage: ArgoStage
 
 @case(19, 20)
 @pytest.mark.parametrize(
-    ("stays", "goes", "waves"),
+    ("stays", "goes", "order"),
     [
-        ((0, 2), (1, 3, 4), {"w1": 4, "w3": 3, "w4": 1}),
-        ((-1, 3, 5), (1, 3, 3, 4, 5), {"w1": 5, "w3": 4, "w3b": 4, "w4": 3, "w5": 1}),
+        ((0, 2, 4), (0, 4), "w4 kept0 w0 kept2 kept4"),
+        ((0, 2), (0, 1, 2), "w2 kept0 w1 w0 kept2"),
+        ((0, 2), (1, 3, 4), "kept0 w4 w3 w1 kept2"),
+        ((-1, 3, 5), (1, 3, 3, 4, 5), "kept-1 w5 w4 w3 w3b w1 kept3 kept5"),
     ],
 )
-async def test_pruned_objects_swap_waves_and_others_keep_theirs(
-    stage: ArgoStage, stays: tuple[int, ...], goes: tuple[int, ...], waves: dict[str, int]
+async def test_the_waves_of_what_is_left_to_prune_are_reversed_again_after_each_deletion(
+    stage: ArgoStage, stays: tuple[int, ...], goes: tuple[int, ...], order: str
 ) -> None:
     await deploy(stage, *things(*goes))
 
     run = await stage.sync(*kept(*stays), prunes=True)
 
-    assert run.result == "passed"
-    assert waves_of(run) == waves
-    written = [item.step.rpartition("/")[2] for item in run.events_of(EventType.OBJECT_WRITTEN)]
-    assert written == [str(wave) for wave in stays]
+    assert (run.result, await order_of(stage)) == ("passed", order.split())
+
+
+@case(19)
+async def test_an_object_that_is_never_pruned_keeps_the_waves_of_the_others_reversed(
+    stage: ArgoStage,
+) -> None:
+    await deploy(stage, *things(0, 2), *things(4, options="Prune=false"))
+
+    run = await stage.sync(*kept(1), prunes=True)
+
+    assert await order_of(stage) == ["kept1", "w2", "w0"]
+    assert waves_of(run) == {"w2": 2, "w0": 4}
+
+
+@case(19)
+async def test_with_tidegate_semantics_pruned_objects_swap_waves_once(stage: ArgoStage) -> None:
+    await deploy(stage, *things(0, 4))
+
+    await stage.sync(*kept(0, 2, 4), prunes=True, semantics=TIDEGATE)
+
+    assert await order_of(stage) == ["w4", "kept0", "kept2", "w0", "kept4"]
 
 
 @case(21)
@@ -213,9 +240,9 @@ async def test_prune_last_of_an_object_does_not_move_other_objects(
     last = things(3, options="PruneLast=true")
     await deploy(stage, *things(1, 2, 4), *last)
 
-    run = await stage.sync(*kept(0), prunes=True)
+    await stage.sync(*kept(0), prunes=True)
 
-    assert waves_of(run) == {"w1": 4, "w2": 3, "w4": 1, "w3": 5}
+    assert await order_of(stage) == ["kept0", "w4", "w2", "w1", "w3"]
 
 
 @case(23)

@@ -204,8 +204,8 @@ async def test_a_single_wave_is_not_awaited(stage: ArgoStage) -> None:
 
 @case(11)
 async def test_an_object_that_disappears_while_awaited_fails_the_sync(stage: ArgoStage) -> None:
-    web, behind = in_wave(1, a_server_pod()), in_wave(2, make_config_map("behind"))
-    syncing = await stage.begin_sync(web, behind)
+    web, following = in_wave(1, a_server_pod()), in_wave(2, make_config_map("following"))
+    syncing = await stage.begin_sync(web, following)
     await syncing.waits_for("web")
 
     await stage.client.delete(await stage.ref(web))
@@ -213,16 +213,16 @@ async def test_an_object_that_disappears_while_awaited_fails_the_sync(stage: Arg
 
     assert run.result == "failed"
     assert [event.reason for event in run.events_of(EventType.STEP_FAILED)] == ["Missing"]
-    assert not await stage.exists(behind)
+    assert not await stage.exists(following)
 
 
 @case(12)
 async def test_an_object_that_no_watch_has_reported_is_awaited_and_not_missing() -> None:
     silent = CallFault(StreamSilence(MINUTE), FaultSelector(verbs=("watch",), kind="Pod"))
     stage = await open_stage(Sandbox(faults=(silent,)))
-    web, behind = in_wave(1, a_server_pod()), in_wave(2, make_config_map("behind"))
+    web, following = in_wave(1, a_server_pod()), in_wave(2, make_config_map("following"))
 
-    syncing = await stage.begin_sync(web, behind)
+    syncing = await stage.begin_sync(web, following)
     await stage.passes(Ms(MINUTE // 2))
     before = list(syncing.run.events)
     await stage.becomes(web, running())
@@ -230,7 +230,7 @@ async def test_an_object_that_no_watch_has_reported_is_awaited_and_not_missing()
 
     assert not any(event.type is EventType.STEP_FAILED for event in before)
     assert run.result == "passed"
-    assert await stage.changes("create") == ["create pods/web", "create configmaps/behind"]
+    assert await stage.changes("create") == ["create pods/web", "create configmaps/following"]
 
 
 def _waited(*runs: Run) -> list[str]:

@@ -1,15 +1,15 @@
-"""When two traces are the same.
+"""Comparison of two traces.
 
-Real controllers do several steps in one look when they are slow. So two traces of an object are the
-same when, between two actions of the case (that is, as long as the generation is the same):
+A slow controller does several steps in one reconciliation. So two traces of an object are equal if,
+between two actions of the case (that is, as long as the generation is the same):
 
 * each condition takes the same statuses and reasons, in the same order;
-* the generation that was observed, and the revisions, change in the same order;
-* each count begins and ends the same, and has the same least and greatest value in between.
+* the observed generation, and the revisions, change in the same order;
+* each count has the same first, last, lowest and highest value.
 
-Counts of what is new (`updated...`) or placed (`currentNumberScheduled`) may dip, or not, for the
-instant between a deletion and a creation; their least values are not compared. How often a count is
-told on its way, and which of two conditions is told first, may differ too.
+The lowest values of counts of new (`updated...`) or placed pods (`currentNumberScheduled`) are not
+compared: they may or may not dip between a deletion and a creation. The number of intermediate
+values of a count, and the order in which two conditions change, may differ too.
 """
 
 from __future__ import annotations

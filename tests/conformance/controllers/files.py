@@ -1,7 +1,7 @@
 """Recorded traces as files: one for each case, one line for each state.
 
-A case that is told in one way has one trace in its file; one that real controllers tell in several
-ways has a list of them, the most frequent first.
+A file has one trace if all recordings of the case were equal, otherwise a list of traces, the most
+frequent first.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ import pytest
 from tests.conformance.argocd.stage import ArgoStage
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import ACCOUNT, a_namespace, an_object
+from tests.support.parsed_manifests import parse_all_manifests
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import RunningRollout
 from tests.support.write_records import Record, StoreRecord
 from tidegate.dialect.flux.kustomization import read_kustomization
-from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.semantics import with_semantics
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
@@ -97,7 +97,7 @@ class FluxStage(ArgoStage):
         return build_plan([all_manifests], readiness_timeout=readiness_timeout)
 
     async def chain(self, *layers: tuple[JsonObject, ...]) -> Plan:
-        """Units that wait for their objects, each behind the one before; by our own rules."""
+        """Units with `wait`, each after the previous one, with Tidegate semantics."""
         wide = await self._cluster_wide()
         result: list[Manifests] = []
         for number, bodies in enumerate(layers):

@@ -93,7 +93,7 @@ BAD: dict[str, tuple[dict[str, Json], str, str]] = {
 }
 """The spec of each unit, the code of its finding, and what the message names."""
 RUN = {"waits", "vacuous", "good"}
-"""Those that are reported, and go on all the same."""
+"""Units that run although a mistake is reported."""
 CIRCLE = ("first", "second")
 TERMINAL = "Reconciliation failed terminally due to configuration error: "
 CONDITIONS: dict[str, tuple[str, str]] = {
@@ -102,7 +102,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "itself": ("DependencyNotReady", "dependency 'flux-system/itself' is not ready"),
     "first": ("DependencyNotReady", "dependency 'flux-system/second' is not ready"),
     "second": ("DependencyNotReady", "dependency 'flux-system/first' is not ready"),
-    "behind": ("DependencyNotReady", "dependency 'flux-system/first' is not ready"),
+    "later": ("DependencyNotReady", "dependency 'flux-system/first' is not ready"),
     "variables": (
         "BuildFailed",
         "substitute from 'Secret/vars' error: secrets \"vars\" not found",
@@ -142,7 +142,7 @@ def layers(tmp_path: Path) -> Layers:
 
 
 def with_a_circle(layers: Layers) -> None:
-    for name, after in (*zip(CIRCLE, reversed(CIRCLE), strict=True), ("behind", CIRCLE[0])):
+    for name, after in (*zip(CIRCLE, reversed(CIRCLE), strict=True), ("later", CIRCLE[0])):
         layers.unit(name, after=["good", after])
         layers.put(f"{name}/all.yaml", setting(name))
 
@@ -206,7 +206,7 @@ def test_each_mistake_fails_its_unit_and_other_units_continue(layers: Layers) ->
         if step_start.endswith("/rest")
     }
     assert begun >= RUN
-    assert not begun & ({*BAD, *CIRCLE, "behind"} - RUN)
+    assert not begun & ({*BAD, *CIRCLE, "later"} - RUN)
     ended = {
         str(event["unit"]).rpartition("/")[2]: (event["reason"], str(event.get("message", "")))
         for event in events(ran)
@@ -219,7 +219,7 @@ def test_each_mistake_fails_its_unit_and_other_units_continue(layers: Layers) ->
     (cycle,) = [each for each in findings(ran) if each["code"] == "plan.cycle"]
     for name in CIRCLE:
         assert ended[name] == ("failed", cycle["message"])
-    assert ended["behind"][0] == "skipped"
+    assert ended["later"][0] == "skipped"
     assert {ended[name][0] for name in RUN} == {"passed"}
     assert "asleep" not in ended
 

@@ -1,4 +1,4 @@
-"""Objects of buckets as trees: had with their logins, told where they cannot be."""
+"""Buckets as sources: fetched with their credentials, and reported if unavailable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.flux.stage import case, lines_with
-from tests.conformance.flux.test_trees import of
+from tests.conformance.flux.test_trees import reference
 from tests.support.bucket_server import BucketServer
 from tests.support.flux_repository import UNIT, Layers
 from tests.support.repositories import setting
@@ -50,11 +50,11 @@ async def test_files_of_a_bucket_are_fetched_with_the_credentials_of_its_secret(
     chart = "apiVersion: v2\nname: shop\nversion: 1.0.0\n"
     server.objects["charts/shop/Chart.yaml"] = chart.encode()
     server.objects["charts/shop/templates/a.yaml"] = server.objects["apps/web.yaml"]
-    layers.unit("apps", sourceRef=of("Bucket", "s3"))
+    layers.unit("apps", sourceRef=reference("Bucket", "s3"))
     layers.unit("own", path="./apps/shop")
     release: Json = {
         "interval": "10m",
-        "chart": {"spec": {"chart": "./charts/shop", "sourceRef": of("Bucket", "s3")}},
+        "chart": {"spec": {"chart": "./charts/shop", "sourceRef": reference("Bucket", "s3")}},
     }
     async with listening(server.app()) as url:
         bucket = a_bucket(
@@ -79,7 +79,7 @@ async def test_a_failed_download_is_reported_and_repeated(
 ) -> None:
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
     server = BucketServer(name="elsewhere", objects={"apps/web.yaml": text})
-    layers.unit("apps", sourceRef=of("Bucket", "s3"))
+    layers.unit("apps", sourceRef=reference("Bucket", "s3"))
     layers.unit("own", path="./apps/shop")
     async with listening(server.app()) as url:
         layers.more = [a_bucket(url.removeprefix("http://"), insecure=True)]
@@ -100,7 +100,7 @@ def test_an_unreachable_bucket_is_reported_and_can_be_mapped_to_a_directory(
     elsewhere = Layers(layers.root.parent / "objects")
     elsewhere.put("apps/z.yaml", setting("z"))
     layers.more = [a_bucket("storage.googleapis.com", provider="gcp")]
-    layers.unit("apps", sourceRef=of("Bucket", "s3"))
+    layers.unit("apps", sourceRef=reference("Bucket", "s3"))
     layers.unit("own", path="./apps/shop")
 
     ran = layers.run("sync", "--sandbox", "--empty-cluster")

@@ -1,4 +1,4 @@
-"""The end of a unit: what goes with it, by its policy and by what lives."""
+"""Deletion of units: which objects are deleted, by policy and by the live objects."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ async def test_only_objects_of_health_checks_are_awaited(flux: FluxStage) -> Non
 async def test_crds_and_classes_have_one_minute_whatever_the_timeout_is(
     flux: FluxStage,
 ) -> None:
-    """A class of somebody's own that is not ready holds what comes behind it."""
+    """A custom class that is not ready blocks the objects after it."""
     group = flux.group
     definition = a_class_definition(group)
     item: JsonObject = {
@@ -227,7 +227,7 @@ def well() -> JsonObject:
 
 @case(11, 12)
 async def test_a_dependency_is_ready_only_at_the_new_revision(flux: FluxStage) -> None:
-    """What was well before says nothing: the second waits until the first is well with its text."""
+    """Earlier health does not count: the second unit waits for the new revision of the first."""
     first, second = make_deployment("first"), setting("second", a="1")
     rolling = flux.start_plan(await flux.chain((first,), (second,)))
     await flux.becomes(first, well())

@@ -1,7 +1,7 @@
-"""Random objects, judged as Flux's own kstatus judged them.
+"""Random objects have the health that Flux's kstatus reports.
 
-tests/data/health/kstatus.jsonl holds the answers of fluxcd/cli-utils 1.2.3 and of the Job reader
-of fluxcd/pkg/runtime 0.110.3; `python -m tests.conformance.oracles.kstatus` asks them anew.
+tests/data/health/kstatus.jsonl has the results of fluxcd/cli-utils 1.2.3 and of the Job reader of
+fluxcd/pkg/runtime 0.110.3; `python -m tests.conformance.oracles.kstatus` records them again.
 """
 
 from __future__ import annotations

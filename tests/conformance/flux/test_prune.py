@@ -1,4 +1,4 @@
-"""Pruning: what goes, what stays, and who waits for it."""
+"""Pruning: which objects are deleted or kept, and whether their deletion is awaited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HelmReleases: what becomes of one that fails, is locked, or is released by somebody else."""
+"""HelmReleases that fail, are locked, or are released by another client."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_a_failed_upgrade_can_be_uninstalled(
 def test_a_process_killed_between_retries_leaves_no_lock(
     sandbox: PersistentSandbox, shop: ChartRepository, turns: int
 ) -> None:
-    """Somewhere in the upgrade, or in the rollback; all that fails is rolled back all the same."""
+    """Killed during the upgrade or the rollback; everything that fails is still rolled back."""
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
     remediation: JsonObject = {"remediateLastFailure": True}
@@ -275,7 +275,7 @@ def test_a_process_killed_between_retries_leaves_no_lock(
 def test_hooks_of_a_rollback_follow_their_delete_policies(
     sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
-    """The hook of the upgrade fails and goes; that of the rollback is well, and goes as well."""
+    """The hook of the upgrade fails, that of the rollback succeeds; both are deleted."""
     shop.put("templates/undo.yaml", hook("undo", "pre-rollback", policy="hook-succeeded"))
     shop.put("templates/kept.yaml", hook("kept", "pre-rollback", policy="hook-failed"))
     assert sandbox.sync(shop.root).code == 0

@@ -1,4 +1,4 @@
-"""Sources: what cannot be had is told with what depends on it, before anything is written."""
+"""Unavailable sources: reported with their dependents before the first write."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def a_generator(*copies: Json, **artifact: Json) -> JsonObject:
     }
 
 
-def of(kind: str, name: str) -> Json:
+def reference(kind: str, name: str) -> Json:
     return {"kind": kind, "name": name}
 
 
@@ -64,11 +64,11 @@ def mapped(layers: Layers) -> tuple[str, str]:
 
 def test_a_sparse_checkout_has_only_its_directories(layers: Layers) -> None:
     layers.more = [a_repository("thin", sparseCheckout=["./apps/web"])]
-    layers.unit("apps", sourceRef=of("GitRepository", "thin"))
+    layers.unit("apps", sourceRef=reference("GitRepository", "thin"))
 
     assert set(layers.rendered("apps")) == {"a"}
 
-    layers.unit("apps", sourceRef=of("GitRepository", "thin"), path="./apps/shop")
+    layers.unit("apps", sourceRef=reference("GitRepository", "thin"), path="./apps/shop")
     gone = layers.run("plan")
     layers.more = [a_repository("thin", sparseCheckout=["nowhere"])]
     missing = layers.run("plan")
@@ -91,12 +91,12 @@ def test_included_repositories_are_copied_into_one_tree(layers: Layers) -> None:
             ignore="deep/",
         ),
     ]
-    layers.unit("apps", sourceRef=of("GitRepository", "whole"))
+    layers.unit("apps", sourceRef=reference("GitRepository", "whole"))
 
     assert set(layers.rendered("apps", *mapped(layers))) == {"a", "b", "c"}
 
     layers.unit("own", path="./apps/web")
-    layers.unit("apps", sourceRef=of("GitRepository", "whole"), path="./library")
+    layers.unit("apps", sourceRef=reference("GitRepository", "whole"), path="./library")
     assert set(layers.rendered("apps", *mapped(layers))) == {"c", "e"}
 
 
@@ -113,7 +113,9 @@ def test_an_invalid_include_is_reported_with_its_location(
     for number, (name, more) in enumerate(cases):
         include: Json = {"repository": {"name": name}, **more}
         layers.more.append(a_repository(f"whole-{number}", include=[include]))
-        layers.unit(f"apps-{number}", sourceRef=of("GitRepository", f"whole-{number}"), path="apps")
+        layers.unit(
+            f"apps-{number}", sourceRef=reference("GitRepository", f"whole-{number}"), path="apps"
+        )
 
     ran = layers.run("plan", *mapped(layers))
 
@@ -133,7 +135,7 @@ def test_an_artifact_of_an_artifact_generator_is_built(layers: Layers) -> None:
         {"from": "@lib/other/e.yaml", "to": "@artifact/all/last.yaml"},
     ]
     layers.more = [a_repository("library", LIBRARY), a_generator(*copies)]
-    layers.unit("apps", sourceRef=of("ExternalArtifact", "made"), path="./all")
+    layers.unit("apps", sourceRef=reference("ExternalArtifact", "made"), path="./all")
 
     assert set(layers.rendered("apps", *mapped(layers))) == {"a", "c", "e"}
     ran = layers.run("sync", "--sandbox", *mapped(layers))
@@ -155,7 +157,7 @@ def test_the_merge_strategy_merges_files_of_an_artifact(layers: Layers) -> None:
         {"from": "@repo/over/kustomization.yaml", "to": "@artifact/base/", "strategy": "Merge"},
     ]
     layers.more = [a_repository("library", LIBRARY), a_generator(*copies)]
-    layers.unit("apps", sourceRef=of("ExternalArtifact", "made"), path="./base")
+    layers.unit("apps", sourceRef=reference("ExternalArtifact", "made"), path="./base")
 
     assert set(layers.rendered("apps", *mapped(layers))) == {"two-a"}
 
@@ -185,7 +187,7 @@ def test_an_artifact_that_cannot_be_built_is_reported_with_its_unit(
     layers.more = [generator]
     layers.write("broken.tgz", "no archive")
     for name in BAD_COPIES:
-        layers.unit(name, sourceRef=of("ExternalArtifact", name), path="./all")
+        layers.unit(name, sourceRef=reference("ExternalArtifact", name), path="./all")
 
     ran = layers.run("plan")
 
@@ -220,7 +222,7 @@ def test_archives_are_unpacked_into_an_artifact(layers: Layers) -> None:
         },
     ]
     layers.more = [a_repository("library", LIBRARY), a_generator(*copies)]
-    layers.unit("apps", sourceRef=of("ExternalArtifact", "made"), path="./all/shop")
+    layers.unit("apps", sourceRef=reference("ExternalArtifact", "made"), path="./all/shop")
     layers.unit("own", path="./apps/web")
 
     assert set(layers.rendered("apps", *mapped(layers))) == {"one", "two"}
@@ -247,7 +249,7 @@ def test_each_directory_that_matches_a_pattern_is_an_artifact(
     generator = discovering("@repo/teams/{app}/envs/{env}", "{app}-{env}", *copies)
     layers.more = [a_repository("library", LIBRARY), generator]
     for name in ("auth-dev", "auth-prod", "pay-dev", "pay-prod"):
-        layers.unit(name, sourceRef=of("ExternalArtifact", name), path="./")
+        layers.unit(name, sourceRef=reference("ExternalArtifact", name), path="./")
 
     assert set(layers.rendered("auth-prod")) == {"auth-base", "auth-prod"}
     assert set(layers.rendered("pay-dev")) == {"pay-base", "pay-dev"}
@@ -268,7 +270,7 @@ def test_a_pattern_without_matches_is_reported_with_its_location(
         a_repository("library", LIBRARY),
         discovering("@repo/teams/{app}", "{app}", copy),
     ]
-    layers.unit("made", sourceRef=of("ExternalArtifact", "auth"), path="./")
+    layers.unit("made", sourceRef=reference("ExternalArtifact", "auth"), path="./")
     layers.unit("own")
 
     ran = layers.run("plan")

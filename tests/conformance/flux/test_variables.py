@@ -22,7 +22,7 @@ def data(name: str, **values: str) -> JsonObject:
 
 
 def wanting(**values: str) -> JsonObject:
-    """What a unit brings: each value has variables in it."""
+    """The objects of a unit, with variables in each value."""
     return {**setting("web"), "data": dict(values)}
 
 

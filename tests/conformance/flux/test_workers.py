@@ -62,7 +62,7 @@ def test_units_that_hang_delay_the_others_until_their_timeout(tmp_path: Path) ->
 
 
 def parents(root: Path, *, workers: int, **spec: Json) -> Layers:
-    """A parent that waits for its child, and one behind the parent."""
+    """A parent that waits for its child, and a unit after the parent."""
     made = Layers(root, more=[controller(f"--concurrent={workers}")])
     made.put("parent/child.yaml", kustomization("child", "./child"))
     made.put("parent/own.yaml", setting("own", "shop"))

@@ -1,1 +1,1 @@
-"""Programs that know the answer: the real thing, asked for what the tests replay offline."""
+"""Programs that compute expected results with the real tools; the tests replay them offline."""

@@ -36,7 +36,7 @@ def _build(program: Path) -> None:
         shutil.copytree(fetch_module(f"{MODULE}@{VERSION}"), source)
         for path in (source, *source.rglob("*")):
             path.chmod(0o755)
-        # Its own API lies beside it in its repository, and is a module by itself here.
+        # Its API is in the same repository, and is a separate module here.
         for arguments in (
             ("mod", "edit", "-dropreplace", f"{MODULE}/api"),
             ("build", "-trimpath", "-ldflags", "-s -w", "-o", str(made), "."),

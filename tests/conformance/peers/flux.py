@@ -1,10 +1,10 @@
-"""Flux's kustomize-controller beside us, with a source whose artifacts a test serves itself.
+"""Flux's kustomize-controller next to Tidegate, with a source whose artifacts a test serves.
 
     async with artifacts() as store, controller(plane) as peer:
         await store.offer(plane, root, commit)
         await peer.reconcile("one")
 
-What it writes is read from the audit log, where it is a user of its own.
+Its writes are read from the audit log, where it is a separate user.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Artifacts:
     kept: dict[str, bytes] = field(default_factory=dict)
 
     def offer(self, root: Path, commit: str) -> str:
-        """Make the repository as it lies there the artifact of its source; the revision."""
+        """Make the repository the artifact of its source, and return the revision."""
         name, packed = f"{commit}.tar.gz", _pack(root)
         self.kept[name] = packed
         revision = f"main@sha1:{commit}"

@@ -40,7 +40,7 @@ def is_test(body: JsonObject) -> bool:
 
 
 def _unmasked(body: JsonObject, recorded: list[JsonObject]) -> JsonObject:
-    """A name that stood encrypted is not shown: it is that of the only object of its kind."""
+    """Replace the name of an encrypted object, which is the only object of its kind."""
     if get_text(body, "metadata", "name") != MASK:
         return body
     (name,) = {

@@ -64,7 +64,7 @@ def tidegate(shared: Path) -> Tidegate:
 @pytest.fixture(scope="session")
 def checkouts(shared: Path) -> dict[str, Checkout]:
     with locked(shared / "lock"):
-        return {shape: Checkout.of(shape, shared) for shape in SHAPES}
+        return {shape: Checkout.for_shape(shape, shared) for shape in SHAPES}
 
 
 def recorded(shape: str, unit: Expected) -> list[JsonObject]:
@@ -204,7 +204,7 @@ def apart(shape: str, expected: Expected, shown: list[ShownUnit], checkout: Chec
 
 
 def parents(expected: Expected, unit: ShownUnit) -> list[str]:
-    """Who brings it. What lies together may have a parent, but none with an object."""
+    """The parent. Units of one directory may have an implicit parent, which has no object."""
     if expected.circle or (expected.together and (unit.parent or "").count("/") < 2):
         return []
     text = []

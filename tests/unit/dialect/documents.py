@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.support.parsed_manifests import parse_all_manifests
 from tidegate.dialect.argo.options import with_sync_options
-from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.k8s.objects import Json, JsonObject, Kind

@@ -1,4 +1,4 @@
-"""A HelmRelease of Flux's: its chart, its values, its policy, and what is not played of it."""
+"""A HelmRelease: its chart, its values, its policy, and the fields that are not supported."""
 
 from __future__ import annotations
 

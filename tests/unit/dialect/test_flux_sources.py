@@ -211,17 +211,17 @@ def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
         HelmChart_vendored=SourceObject("GitRepository", "ns", "tree", "charts/web"),
         HelmChart_lost=SourceObject("GitRepository", "ns", "gone", "x"),
     )
-    web, unit_resource, lost = (
+    web, vendored, lost = (
         resolve_source(SourceObject("HelmChart", "ns", name), declared)
-        for name in ("web", "own", "lost")
+        for name in ("web", "vendored", "lost")
     )
 
     assert web is not None
     assert web.source == ChartSource("https://c", "web", "1.x")
     assert web.secret_name == "HelmRepository_shop"
-    assert unit_resource is not None
-    assert unit_resource.source == GitSource("https://g")
-    assert unit_resource.id == SourceObject("HelmChart", "ns", "own", "charts/web")
+    assert vendored is not None
+    assert vendored.source == GitSource("https://g")
+    assert vendored.id == SourceObject("HelmChart", "ns", "vendored", "charts/web")
     assert lost is not None
     assert lost.source is None
     assert "GitRepository/ns/gone" in lost.problem

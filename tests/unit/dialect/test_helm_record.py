@@ -191,7 +191,7 @@ def test_a_killed_action_continues_with_the_same_revision() -> None:
 def test_a_release_left_pending_by_others_is_marked_failed() -> None:
     storage = Storage()
     storage.end(storage.start(sheet()))
-    pending = storage.kept[1].with_status(ReleaseStatus.PENDING_UPGRADE, "somebody")
+    pending = storage.kept[1].with_status(ReleaseStatus.PENDING_UPGRADE, "other-client")
     content: dict[str, Json] = {**pending.content, "version": 2}
     storage.kept[2] = msgspec.structs.replace(pending, content=content, annotations={})
 

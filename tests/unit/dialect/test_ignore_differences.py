@@ -40,7 +40,7 @@ READ = (
 
 
 def check(expression: str) -> None:
-    """Stands for jq."""
+    """Replaces jq."""
     if not expression.startswith("."):
         raise DialectError("dialect.jq.expression", f"jq refuses `{expression}`", hint="write one")
 

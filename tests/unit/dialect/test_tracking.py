@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tests.support.parsed_manifests import parse_all_manifests
 from tests.unit.dialect.documents import a_document
-from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.ownership.tracking import owning_unit, tracking_metadata
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, Kind, Ref

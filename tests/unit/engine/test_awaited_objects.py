@@ -120,11 +120,11 @@ async def test_an_awaited_object_that_never_appears_fails_the_gate() -> None:
 
 async def test_listed_objects_hold_the_units_after_the_unit_and_not_the_unit_itself() -> None:
     policy = Policy(gates=GateScope.LISTED, gating_refs=(THEIRS,))
-    behind = make_unit(make_deployment("behind"), name="behind", after=("shop",))
-    plan = planned(waiting(policy, depends=False), behind)
+    later = make_unit(make_deployment("later"), name="later", after=("shop",))
+    plan = planned(waiting(policy, depends=False), later)
 
     ours, theirs = await together(build_sandbox(SimulationConfig()), plan, PROVIDER_PLAN)
 
     (opened,) = [event.at for event in theirs.events_of(EventType.GATE_OPENED)]
     assert ours.result == "passed"
-    assert written(ours)["ours"] < opened <= written(ours)["behind"]
+    assert written(ours)["ours"] < opened <= written(ours)["later"]

@@ -125,7 +125,7 @@ def test_argo_cd_fails_a_wave_when_all_of_it_has_settled() -> None:
     play.judge("mail", Health.HEALTHY)
     play.wait(6)
 
-    assert play.moments(EventType.RETRY_SCHEDULED) == [(25.0, "retry.scheduled", DB)]
+    assert play.moments(EventType.RETRY_SCHEDULED) == [(20.0, "retry.scheduled", DB)]
 
 
 def test_an_object_that_fails_permanently_fails_its_step() -> None:

@@ -6,7 +6,7 @@ from tests.support.builders import make_deployment, make_plan_from, make_unit
 from tests.support.decision_run import DecisionRun
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.rollouts.event import EventType, StepState
-from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE
+from tidegate.model.units.semantics import ARGOCD, ARGOCD_3_6, FLUX, TIDEGATE
 
 DB, WEB = "shop/sync/0", "shop/sync/1"
 TWO_WAVES = make_plan_from(make_deployment("db"), make_deployment("web"))
@@ -36,8 +36,18 @@ def test_argo_cd_pauses_for_two_seconds_between_waves() -> None:
     assert play.starts(WEB) == [2.0]
 
 
-def test_argo_cd_checks_health_five_seconds_after_a_change() -> None:
+def test_argo_cd_checks_health_when_it_changes() -> None:
     play = DecisionRun(TWO_WAVES, ARGOCD)
+
+    play.wait(3)
+    play.judge("db", Health.HEALTHY)
+    play.wait(10)
+
+    assert play.starts(WEB) == [3.0]
+
+
+def test_argo_cd_3_6_checks_health_five_seconds_after_a_change() -> None:
+    play = DecisionRun(TWO_WAVES, ARGOCD_3_6)
 
     play.wait(3)
     play.judge("db", Health.HEALTHY)

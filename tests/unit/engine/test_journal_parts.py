@@ -25,7 +25,7 @@ class Secrets:
     def __init__(self) -> None:
         self.stored: dict[Ref, LiveObject] = {}
         self.written: dict[str, list[str]] = {}
-        """The names in each Secret that was written since somebody looked."""
+        """The names in each Secret that was written since the last call."""
 
     def answer(self, request: Request) -> Outcome:
         assert isinstance(request, Get | Write)

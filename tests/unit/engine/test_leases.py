@@ -99,7 +99,7 @@ def test_a_frozen_holder_writes_nothing_before_it_holds_the_unit_again(at: int) 
     first = stage.actor(plan)
     second = stage.actor(plan, ProcessOptions(holder="two", begins=1_000))
 
-    stage.play(first, second, happenings=Absence(at, 20, "frozen").of(first.life))
+    stage.play(first, second, happenings=Absence(at, 20, "frozen").happenings(first.life))
 
     thawed = Ms(START + at + 20 * SECOND)
     assert 0 < len(written(stage, "1")) < 200
@@ -115,7 +115,7 @@ def test_a_unit_taken_over_by_another_rollout_does_not_affect_others() -> None:
     first = stage.actor(both)
     second = stage.actor(result, ProcessOptions(holder="two", begins=2_000))
 
-    stage.play(first, second, happenings=Absence(1_000, 21, "cut").of(first.life))
+    stage.play(first, second, happenings=Absence(1_000, 21, "cut").happenings(first.life))
 
     senders = {item.sender for item in stage.realm.landed if item.write.ref.name.startswith("u1")}
     assert senders == {"1"}

@@ -159,7 +159,7 @@ def test_a_gate_does_not_fail_of_what_was_true_before_the_connection_broke() -> 
     stage = Stage(case)
     actor = stage.actor(case.plan())
 
-    stage.play(actor, happenings=Absence(200, 12, "cut").of(actor.life))
+    stage.play(actor, happenings=Absence(200, 12, "cut").happenings(actor.life))
 
     assert actor.run.result == "passed"
 
@@ -172,7 +172,7 @@ def test_a_disconnected_rollout_does_not_undo_a_newer_plan(
     first = stage.actor(case.plan())
     second = stage.actor(newer, ProcessOptions(holder="two", begins=6_000))
 
-    stage.play(first, second, happenings=Absence(400, 36, "cut").of(first.life))
+    stage.play(first, second, happenings=Absence(400, 36, "cut").happenings(first.life))
 
     last = first.run.events[-1]
     assert (first.life.error, last.type, last.reason) == (
@@ -190,7 +190,7 @@ def test_a_job_that_another_rollout_finished_is_not_run_again() -> None:
     first = stage.actor(case.plan())
     second = stage.actor(case.plan(), ProcessOptions(holder="two", begins=100))
 
-    stage.play(first, second, happenings=Absence(100, 10, "cut").of(first.life))
+    stage.play(first, second, happenings=Absence(100, 10, "cut").happenings(first.life))
 
     assert (first.run.result, second.run.result) == ("passed", "passed")
     assert times_made(stage, "u0-w1-0") == 1
@@ -202,9 +202,9 @@ def test_two_jobs_at_once_that_another_rollout_finished_are_not_run_again() -> N
     first = stage.actor(case.plan())
     second = stage.actor(case.plan(), ProcessOptions(holder="two", begins=5_000))
 
-    stage.play(first, second, happenings=Absence(8_000, 18, "cut").of(first.life))
+    stage.play(first, second, happenings=Absence(8_000, 18, "cut").happenings(first.life))
 
-    # Once by each: what ended while nobody looked is not known to have ended.
+    # Once by each: an end that no process observed is not known.
     assert times_made(stage, "u0-w1-0") == 2
     assert times_made(stage, "u0-w1-1") == 2
 
@@ -215,7 +215,7 @@ def test_a_frozen_process_checks_its_lease_before_it_writes() -> None:
     first = stage.actor(case.plan())
     second = stage.actor(newer, ProcessOptions(holder="two", begins=300))
 
-    stage.play(first, second, happenings=Absence(200, 40, "frozen").of(first.life))
+    stage.play(first, second, happenings=Absence(200, 40, "frozen").happenings(first.life))
 
     assert stage.objects() == finished(newer)
 
@@ -226,8 +226,8 @@ def test_a_job_finished_by_another_rollout_is_not_run_again() -> None:
     first = stage.actor(case.plan())
     second = stage.actor(case.plan(), ProcessOptions(holder="two", begins=100))
 
-    stage.play(first, second, happenings=Absence(100, 33, "cut").of(first.life))
+    stage.play(first, second, happenings=Absence(100, 33, "cut").happenings(first.life))
 
     assert (first.run.result, second.run.result) == ("passed", "passed")
-    # Once by each: what ended while nobody looked is not known to have ended.
+    # Once by each: an end that no process observed is not known.
     assert times_made(stage, "u0-w0-0") == 2

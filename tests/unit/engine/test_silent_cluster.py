@@ -24,7 +24,7 @@ WAYS = pytest.mark.parametrize("way", ["cut", "silent"])
 
 
 def away(actor: Actor, way: str, seconds: int = FOR_GOOD, at: int = LOST) -> list[Happening]:
-    return Absence(at, seconds, way).of(actor.life)
+    return Absence(at, seconds, way).happenings(actor.life)
 
 
 @WAYS

@@ -114,7 +114,7 @@ def test_a_unit_that_was_taken_over_before_the_first_write_leaves_the_rest_alone
             stage.actor(trio),
             stage.actor(newer, ProcessOptions(holder="two", begins=500)),
         )
-        stage.play(first, second, happenings=Absence(away, 40, "frozen").of(first.life))
+        stage.play(first, second, happenings=Absence(away, 40, "frozen").happenings(first.life))
         results.add(ended(first).pop("unit-1"))
         assert ended(first) | {"unit-1": ""} == {
             "unit-0": "passed",

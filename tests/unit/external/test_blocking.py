@@ -122,5 +122,5 @@ def test_killing_the_parent_process_leaves_no_worker(tmp_path: Path) -> None:
     with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as alone, pipe.open() as reader:
         alone.kill()
 
-        # The end comes only when nobody can write any more; else this runs into its time limit.
+        # The pipe closes when no process can write any more; otherwise this times out.
         assert reader.read() == ""

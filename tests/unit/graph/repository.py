@@ -6,7 +6,7 @@ from functools import cache
 
 import msgspec
 
-from tidegate.dialect.manifests import parse_all_manifests
+from tests.support.parsed_manifests import parse_all_manifests
 from tidegate.documents import read_documents
 from tidegate.graph.build import build_graph
 from tidegate.graph.inputs import GraphInputs

@@ -55,16 +55,16 @@ pairs = st.tuples(st.integers(0, MOST - 1), st.integers(0, MOST - 1)).filter(
 
 @given(st.sets(pairs, max_size=40))
 def test_a_step_follows_exactly_its_predecessors(edges: set[tuple[int, int]]) -> None:
-    behind = {at: {at} for at in range(MOST)}
+    later = {at: {at} for at in range(MOST)}
     for at in reversed(range(MOST)):
         for item, other in edges:
             if item == at:
-                behind[at] |= behind[other]
+                later[at] |= later[other]
     reach = StepReachability(steps_with(edges))
 
     for item in range(MOST):
         for other in range(MOST):
-            assert reach.is_after(other, item) is (other != item and other in behind[item])
+            assert reach.is_after(other, item) is (other != item and other in later[item])
 
 
 CONFIG = """\

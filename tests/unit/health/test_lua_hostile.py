@@ -1,6 +1,6 @@
-"""Hostile scripts: each ends with an error, and leaves nothing behind for the next.
+"""Hostile scripts: each ends with an error, and does not affect the next one.
 
-What only the worker's end can stop is in test_lua_workers.
+Scripts that only the end of the worker can stop are in test_lua_workers.
 """
 
 from __future__ import annotations

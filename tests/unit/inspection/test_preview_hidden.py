@@ -1,4 +1,4 @@
-"""What stood encrypted is not shown as a difference, whatever its kind."""
+"""Values that were encrypted are not shown as a difference, whatever their kind."""
 
 from __future__ import annotations
 

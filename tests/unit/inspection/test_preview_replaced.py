@@ -20,7 +20,7 @@ ONE = Ref(SETTINGS, "default", "one")
 
 
 async def add(world: World, manager: str) -> None:
-    """Somebody adds a field to the object."""
+    """Another client adds a field to the object."""
     body = msgspec.json.encode({"data": {manager: "here"}})
     (outcome,) = await send_requests(
         Dispatcher(world), Write(verb=Verb.PATCH, ref=ONE, body=body, manager=manager)

@@ -1,4 +1,4 @@
-"""How a unit stands, judged by rows and by scripts."""
+"""The status of a unit, evaluated by rows and by scripts."""
 
 from __future__ import annotations
 

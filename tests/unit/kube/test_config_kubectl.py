@@ -176,7 +176,7 @@ def compare(bodies: tuple[Fields, Fields], context: str | None, *, quirk: str) -
         or_say = load_or_say(listed, context)
 
     if isinstance(or_say, str):
-        # A context that names what is not there: kubectl shrugs and takes localhost, or nobody.
+        # A context that names missing entries: kubectl uses localhost, or an anonymous user.
         assert view is None or or_say == "config.reference"
     else:
         assert view is not None

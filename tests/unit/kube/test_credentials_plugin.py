@@ -31,7 +31,7 @@ TOKEN: dict[str, Json] = {"token": "t{count}"}
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that only moves when the test moves it."""
 
     def __init__(self) -> None:
         self.now = Ms(1_700_000_000_000)
@@ -136,7 +136,7 @@ async def test_a_cancelled_wait_does_not_cancel_the_others(tmp_path: Path) -> No
     async with asyncio.TaskGroup() as tasks:
         hasty = tasks.create_task(source.current(), name="hasty")
         patient = tasks.create_task(source.current(), name="patient")
-        shut = await asyncio.to_thread(gate.open, "w")  # opens once a plugin stands before it
+        shut = await asyncio.to_thread(gate.open, "w")  # opens when a plugin has been added
         hasty.cancel()
         await asyncio.wait([hasty])
         shut.close()

@@ -39,7 +39,7 @@ STORIES = {
          "shop/db.yaml": DATABASE},
         {("ORD004", "shop/migrate.yaml")},
     ),
-    "a migration in a wave behind its database": (
+    "a migration in a wave after its database": (
         {"shop/migrate.yaml": pods("Job", "migrate", notes(1), calls=("db",)),
          "shop/db.yaml": DATABASE},
         set(),

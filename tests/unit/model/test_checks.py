@@ -1,4 +1,4 @@
-"""Claims about objects: what stands at a path, and whether it is what it should be."""
+"""Checks of objects: the value at a path, and whether it is allowed."""
 
 from __future__ import annotations
 

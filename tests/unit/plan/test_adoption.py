@@ -3,6 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tests.support.builders import make_object
 from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.live_objects import fields_of
 from tests.support.objects import a_config_map, a_namespace
@@ -11,7 +12,9 @@ from tests.support.worlds import sandbox_world
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.change import DiffAction
-from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
+from tidegate.plan.diff.adoption import adopted_managers, adoption_patch
+from tidegate.plan.diff.compare import compare
+from tidegate.plan.diff.last_applied import LAST_APPLIED
 from tidegate.plan.diff.owned_fields import managed_entries
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Conflict
@@ -50,6 +53,59 @@ async def test_fields_of_an_adopted_manager_are_removed(manager: str) -> None:
     assert get_value(taken.live, "metadata", "labels") == {"tier": "front"}
     assert LAST_APPLIED not in get_mapping(taken.live, "metadata", "annotations")
     assert taken.after.action is DiffAction.KEEP
+
+
+@pytest.mark.parametrize("manager", ["kubectl-client-side-apply", "argocd-controller"])
+@pytest.mark.parametrize(
+    ("spec", "defaults"),
+    [
+        ({"podSelector": {}}, {"policyTypes": ["Ingress"]}),
+        ({"backoffLimit": 0}, {"completions": 1, "parallelism": 1}),
+    ],
+)
+def test_defaults_that_a_client_side_apply_owns_are_not_removed(
+    manager: str, spec: JsonObject, defaults: JsonObject
+) -> None:
+    desired = make_object("example.org/v1 Thing", "all", spec=spec)
+    live = client_side_applied(desired, manager, **defaults)
+
+    difference = compare(desired, live, manager=OURS)
+
+    assert (difference.fields, difference.immutable_fields) == ((), ())
+    assert difference.changes_ownership
+    adopted = msgspec.json.decode(adoption_patch(live, OURS) or b"[]")[0]["value"]
+    assert adopted[0]["fieldsV1"] == {"f:spec": {f"f:{name}": {} for name in spec}}
+
+
+def test_a_field_that_a_client_side_apply_sent_is_removed_with_its_manifest() -> None:
+    before = make_object("example.org/v1 Thing", "all", spec={"color": "red", "size": 1})
+    live = client_side_applied(before, "argocd-controller", policy="Default")
+
+    difference = compare(
+        make_object("example.org/v1 Thing", "all", spec={"color": "red"}), live, manager=OURS
+    )
+
+    assert [field.path for field in difference.fields] == ["spec.size"]
+
+
+def client_side_applied(body: JsonObject, manager: str, **defaults: Json) -> JsonObject:
+    """An object of a client-side apply, whose manager also owns the defaults of the server."""
+    spec: JsonObject = {**get_mapping(body, "spec"), **defaults}
+    notes: JsonObject = {LAST_APPLIED: msgspec.json.encode(body).decode()}
+    entry = an_entry(
+        manager,
+        {
+            "f:metadata": {"f:annotations": {f"f:{LAST_APPLIED}": {}}},
+            "f:spec": {f"f:{name}": {} for name in spec},
+        },
+    )
+    metadata: JsonObject = {
+        **get_mapping(body, "metadata"),
+        "annotations": notes,
+        "resourceVersion": "7",
+        "managedFields": [entry],
+    }
+    return {**body, "metadata": metadata, "spec": spec}
 
 
 async def test_without_adoption_the_fields_stay() -> None:

@@ -96,7 +96,7 @@ async def test_defaults_and_fields_of_other_managers_are_no_difference() -> None
     live = await really_applied(a_service())
     live = {
         **live,
-        "metadata": {**get_mapping(live, "metadata"), "annotations": {"by": "somebody"}},
+        "metadata": {**get_mapping(live, "metadata"), "annotations": {"by": "other-client"}},
     }
 
     assert compare(a_service(), live, manager=OURS).action is DiffAction.KEEP

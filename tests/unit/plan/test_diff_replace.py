@@ -62,13 +62,13 @@ async def test_an_object_in_sync_is_kept_even_where_nothing_was_recorded() -> No
 
 
 async def test_a_desired_field_that_differs_is_replaced() -> None:
-    live = await really_put(SETTINGS, ("somebody", data(color="green")))
+    live = await really_put(SETTINGS, ("other-client", data(color="green")))
 
     assert action_for(SETTINGS, live) is DiffAction.REPLACE
     assert paths(SETTINGS, live) == ["data.color"]
 
 
-@pytest.mark.parametrize("manager", ["somebody", "kubectl-edit", OURS])
+@pytest.mark.parametrize("manager", ["other-client", "kubectl-edit", OURS])
 async def test_the_first_replacement_removes_fields_of_all_managers(manager: str) -> None:
     live = await really_put(SETTINGS, (manager, data(size="1")))
 
@@ -76,7 +76,7 @@ async def test_the_first_replacement_removes_fields_of_all_managers(manager: str
 
 
 @pytest.mark.parametrize(
-    ("manager", "changed"), [("somebody", []), ("kubectl-edit", ["data.size"])]
+    ("manager", "changed"), [("other-client", []), ("kubectl-edit", ["data.size"])]
 )
 async def test_a_later_replacement_removes_only_fields_added_manually(
     manager: str, changed: list[str]
@@ -88,7 +88,7 @@ async def test_a_later_replacement_removes_only_fields_added_manually(
     assert paths(SETTINGS, live, fingerprint) == changed
 
 
-@pytest.mark.parametrize("manager", ["somebody", "kubectl-edit"])
+@pytest.mark.parametrize("manager", ["other-client", "kubectl-edit"])
 async def test_a_changed_desired_field_is_a_difference_for_any_manager(manager: str) -> None:
     fingerprint = replacement_fingerprint(SETTINGS, await really_put(SETTINGS))
 

@@ -11,7 +11,6 @@ from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.manifest import Manifest, Phase
 from tidegate.model.plans.plan import HOOK_FINALIZER, PlanItem
 from tidegate.model.times import Ms
-from tidegate.model.units.policy import ObjectOptions
 from tidegate.plan.build.items import make_item, with_hook_finalizer
 
 
@@ -121,17 +120,6 @@ def test_a_hook_without_a_name_is_to_be_named() -> None:
 @pytest.mark.parametrize(("spec", "expires"), [({"ttlSecondsAfterFinished": 0}, True), ({}, False)])
 def test_a_job_with_a_time_to_live_removes_itself(spec: JsonObject, expires: bool) -> None:  # noqa: FBT001
     assert item_of(a_thing("batch/v1 Job", "a", spec=spec)).expires is expires
-
-
-def test_a_job_is_made_again_where_it_cannot_be_changed() -> None:
-    assert item_of(a_thing("batch/v1 Job", "a")).recreates
-    assert not item_of(a_thing("Pod", "a")).recreates
-
-
-def test_force_recreates_objects_with_immutable_changes() -> None:
-    forced = msgspec.structs.replace(a_thing("Pod", "a"), options=ObjectOptions(force=True))
-
-    assert item_of(forced).recreates
 
 
 @pytest.mark.parametrize("field", ["suspend", "paused"])

@@ -102,9 +102,9 @@ def test_an_object_that_was_there_before_counts_by_what_its_manager_wrote() -> N
     a = made(1, written_at=ms(12), ready_at=ms(14))
 
     untouched = seen(PLAIN, {"a": a, "b": made(1, written_at=ms(2))}, begun=10)
-    behind = seen(PLAIN, {"a": a, "b": made(1, written_at=ms(15))}, begun=10)
+    later = seen(PLAIN, {"a": a, "b": made(1, written_at=ms(15))}, begun=10)
 
-    assert (untouched.observed, behind.observed) == (IDLE, KEPT)
+    assert (untouched.observed, later.observed) == (IDLE, KEPT)
 
 
 def test_without_a_common_rollout_nothing_is_a_violation() -> None:
@@ -176,11 +176,11 @@ def test_a_restarted_step_is_awaited_again() -> None:
     again = event(5, EventType.STEP_APPLYING, "one")
 
     early = recorded(JOINED, [*once, again, *ran("two", 6, 7)])
-    behind = recorded(
+    later = recorded(
         JOINED, [*once, again, event(6, EventType.STEP_PASSED, "one"), *ran("two", 7, 8)]
     )
 
-    assert (early, behind) == (BROKEN, KEPT)
+    assert (early, later) == (BROKEN, KEPT)
 
 
 SECONDS = st.integers(0, 4)
@@ -190,7 +190,7 @@ SECONDS = st.integers(0, 4)
 def test_verdicts_do_not_depend_on_milliseconds(
     a: int, ready: int, b: int, within: tuple[int, int, int]
 ) -> None:
-    """Whoever cut the parts of seconds off must not make a pair look better, or worse."""
+    """Rounding times to seconds must not make the result of a pair better or worse."""
     times = [second * SECOND + part for second, part in zip((a, a + ready, b), within, strict=True)]
     truth = times[2] >= max(times[:2])
 

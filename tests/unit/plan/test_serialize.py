@@ -115,7 +115,7 @@ def digests_in(text: bytes) -> set[bytes]:
 
 @pytest.mark.parametrize("hidden", [False, True], ids=["Secret", "hidden field"])
 def test_a_short_secret_cannot_be_guessed_without_the_key(*, hidden: bool) -> None:
-    """Whoever knows all but the value makes the plan with each guess, and compares digests."""
+    """Make the plan with each guess of an unknown value, and compare digests."""
 
     def guess(value: str, key: bytes) -> bytes:
         thing = a_thing("Secret", "login", data={"pin": value})
@@ -189,7 +189,7 @@ def test_a_secret_that_is_not_rendered_now_is_refused() -> None:
         ("steps.0.step.is_last", False),
         ("steps.0.step.only_on_failure", True),
         ("steps.0.step.wave", 7),
-        ("units.0.policy.manager", "somebody"),
+        ("units.0.policy.manager", "other-client"),
         ("units.0.cluster", "prod"),
         ("edges", []),
         ("digest", "0"),

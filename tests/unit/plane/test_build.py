@@ -11,7 +11,7 @@ from plane.binaries.build import build
 from plane.binaries.recipe import KWOK_STAGES
 from plane.errors import PlaneError
 
-# Stands for Go: takes a moment, so that two builds at once would meet.
+# Replaces Go: takes a moment, so that two builds at once would overlap.
 FAKE_GO = """\
 case $1 in
 version) echo go version go1.99.0 linux/amd64 ;;

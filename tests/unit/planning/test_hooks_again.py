@@ -13,12 +13,12 @@ from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.units.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.model.units.unit import Unit
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.world.protocol import World
 
 NO_SETTINGS = "faults: [{effect: error, when: {verb: apply, name: one}, times: %s}]\n"
 OFTEN = 6
-"""Errors of a server that a line mends are heard of by nobody."""
+"""Errors of a server that are retried are not reported."""
 FAILING = "behaviours: [{effect: fails, when: {kind: Job, name: check}}]\n"
 
 
@@ -31,7 +31,7 @@ def a_cluster(folder: Path, scenario: str) -> World:
 async def sync(world: World, chosen: Unit, rules: Semantics = TIDEGATE) -> list[Event]:
     session = a_session(world)
     family = await make_unit_tree(ruled(chosen, semantics=rules), session)
-    planned = await make_plan([family], session)
+    planned = await prepare_plan([family], session)
     return await run(world, planned.plan)
 
 

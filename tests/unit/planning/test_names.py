@@ -13,7 +13,7 @@ from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.errors import PlanError
 from tidegate.model.units.policy import Policy
 from tidegate.model.units.unit import Unit
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.workspace.request import unit_for_path
 
 PRUNES = Policy(prune=True)
@@ -50,7 +50,7 @@ async def test_a_name_that_another_directory_has_is_refused_before_the_first_wri
 
     session = a_session(world)
     family = await make_unit_tree(a_unit(root, "api", name="shop"), session)
-    plan = (await make_plan([family], session)).plan
+    plan = (await prepare_plan([family], session)).plan
     with pytest.raises(PlanError) as caught:
         await run(world, plan)
 

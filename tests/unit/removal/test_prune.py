@@ -26,7 +26,7 @@ from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.units.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.model.units.unit import Unit
-from tidegate.planning.plan import make_plan
+from tidegate.planning.preparation import prepare_plan
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import is_error
@@ -64,7 +64,7 @@ spec:
 async def prune(world: World, unit: Unit, **changes: Unpack[PolicyChanges]) -> list[Event]:
     pruning = ruled(ruled(unit, prune=True), **changes)
     session = a_session(world)
-    plan = (await make_plan([await make_unit_tree(pruning, session)], session)).plan
+    plan = (await prepare_plan([await make_unit_tree(pruning, session)], session)).plan
     events = await run(world, plan)
     assert events[-1].reason == "passed"
     return events
@@ -198,6 +198,6 @@ async def test_a_part_of_a_unit_is_not_pruned(tmp_path: Path) -> None:
     session = a_session(build_sandbox(SimulationConfig()))
     family = await make_unit_tree(pruning, session)
     with pytest.raises(PlanError) as caught:
-        await make_plan([family], session, (":ConfigMap:one",))
+        await prepare_plan([family], session, (":ConfigMap:one",))
 
     assert caught.value.code == "plan.partial"

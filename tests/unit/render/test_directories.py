@@ -17,7 +17,7 @@ NO_MANIFEST = "image: web\nreplicas: 2\n"
 
 
 def put(root: Path, **files: str) -> Path:
-    """Write files; in the names `__` stands for a slash and `_` for a dot."""
+    """Write files; in the names `__` is a slash and `_` a dot."""
     for name, text in files.items():
         path = root / name.replace("__", "/").replace("_", ".")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -73,12 +73,12 @@ async def test_an_object_of_the_plan_is_its_own_producer() -> None:
     job = a_job(reads("configMapRef", "settings"))
     settings = make_config_map("settings")
 
-    behind = await read_result(make_plan_from(job, settings), there=[job])
+    later = await read_result(make_plan_from(job, settings), there=[job])
     producers = await read_result(make_plan_from((job, settings)), there=[job])
     before = await read_result(make_plan_from(settings, job), there=[job])
 
     name = "ConfigMap default/settings"
-    assert [list_results(item) for item in (behind, producers, before)] == [
+    assert [list_results(item) for item in (later, producers, before)] == [
         [(name, [(name, StepRelation.AFTER)])],
         [(name, [(name, StepRelation.SAME_STEP)])],
         [(name, [(name, StepRelation.BEFORE)])],

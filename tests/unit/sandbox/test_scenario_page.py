@@ -17,8 +17,8 @@ from tidegate.sandbox.scenario_edits import EditSpec
 from tidegate.sandbox.scenario_faults import FREQUENCY_KEYS, BehaviourSpec, FaultSpec
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scenario-format.md").read_text()
-FAULTS, REST = PAGE.split("## What befalls containers")
-BEHAVIOURS, OTHERS = REST.split("## What others do")
+FAULTS, REST = PAGE.split("## Behaviours of containers")
+BEHAVIOURS, OTHERS = REST.split("## Changes by other clients")
 EXAMPLES = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
 
 
@@ -70,15 +70,17 @@ def test_the_page_lists_every_effect_with_its_own_keys() -> None:
 
 
 def test_the_page_lists_every_key_matcher_and_verb() -> None:
-    frequency = set(names("key | hits"))
+    frequency = set(names("frequency | affects"))
 
-    assert set(names("key | holds")) == set(Scenario.__struct_fields__)
-    assert set(names("key of `given` | gives")) == set(GivenCluster.__struct_fields__)
-    assert set(names("key | fits")) - {"verb"} == set(FaultSelector.__struct_fields__) - {"verbs"}
+    assert set(names("key | contains")) == set(Scenario.__struct_fields__)
+    assert set(names("key of `given` | contains")) == set(GivenCluster.__struct_fields__)
+    assert set(names("key of a call | matches")) - {"verb"} == set(
+        FaultSelector.__struct_fields__
+    ) - {"verbs"}
     assert names("verb | call") == list(VERBS)
     assert frequency == {"every", "probability", "times", "from", "until"}
 
 
 def test_the_page_lists_every_behaviour_with_its_keys_and_matchers() -> None:
     assert effects(BEHAVIOURS) == forms(BehaviourSpec)
-    assert set(names("key | matches")) == set(ContainerSelector.__struct_fields__)
+    assert set(names("key of a container | matches")) == set(ContainerSelector.__struct_fields__)

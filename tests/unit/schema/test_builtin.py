@@ -19,7 +19,7 @@ DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
 
 def shape_at(kind: Kind, path: str) -> Shape:
-    """The shape at a path; `[]` stands for the items of a list."""
+    """The shape at a path; `[]` means the items of a list."""
     shape = find_shape(kind)
     for part in path.split("."):
         assert shape is not None

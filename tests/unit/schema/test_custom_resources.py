@@ -27,7 +27,7 @@ APPLICATION, KUSTOMIZATION, RELEASE = BODIES[0], BODIES[3], BODIES[4]
 
 
 def changed(body: JsonObject, path: str, value: Json = None) -> JsonObject:
-    """A copy with another value at a path; nothing stands there where none is given."""
+    """A copy with another value at a path, or without the path if no value is given."""
     copy: JsonObject = msgspec.json.decode(msgspec.json.encode(body))
     *above, last = path.split(".")
     part = copy

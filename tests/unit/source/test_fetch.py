@@ -1,4 +1,4 @@
-"""Which fetcher is chosen, and when a working tree stands for its repository."""
+"""The choice of a fetcher, and when a working tree replaces its repository."""
 
 from __future__ import annotations
 

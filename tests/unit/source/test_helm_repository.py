@@ -57,10 +57,11 @@ KEY = Credentials(username="ann", password=SecretValue("sesame"))
 
 
 async def test_the_highest_version_in_the_range_is_unpacked(tmp_path: Path) -> None:
-    shelf = FileServer({"/charts/web-1.4.0.tgz": CHART})
+    archive = a_chart(version="1.4.0")
+    shelf = FileServer({"/charts/web-1.4.0.tgz": archive})
     shelf.lists(
         ("2.0.0", "no.tgz", ""),
-        ("1.4.0", "web-1.4.0.tgz", DIGEST),
+        ("1.4.0", "web-1.4.0.tgz", hashlib.sha256(archive).hexdigest()),
         ("1.10.0-rc.1", "no.tgz", ""),
         ("1.2.0", "no.tgz", ""),
     )
@@ -173,6 +174,27 @@ async def test_an_archive_without_a_chart_is_refused(tmp_path: Path) -> None:
             await fetch_chart(ChartSource(f"{origin}/charts", "web"), an_access(tmp_path))
 
     assert caught.value.code == "source.chart.archive"
+
+
+@pytest.mark.parametrize("content", [a_chart("other"), a_chart(version="6.6.6")])
+async def test_an_archive_of_another_chart_than_its_index_entry_is_refused(
+    tmp_path: Path, content: bytes
+) -> None:
+    shelf = FileServer({"/charts/x.tgz": content}).lists(("1.0.0", "x.tgz", ""))
+    async with listening(shelf.app()) as origin:
+        with pytest.raises(SourceError) as caught:
+            await fetch_chart(ChartSource(f"{origin}/charts", "web"), an_access(tmp_path))
+
+    assert caught.value.code == "source.chart.archive"
+    assert "`web 1.0.0`" in str(caught.value)
+
+
+async def test_build_metadata_of_an_index_entry_may_differ(tmp_path: Path) -> None:
+    shelf = FileServer({"/charts/x.tgz": a_chart()}).lists(("v1.0.0+mirror", "x.tgz", ""))
+    async with listening(shelf.app()) as origin:
+        chart = await fetch_chart(ChartSource(f"{origin}/charts", "web"), an_access(tmp_path))
+
+    assert chart.revision == Revision("v1.0.0+mirror")
 
 
 @pytest.mark.parametrize(

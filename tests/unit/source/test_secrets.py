@@ -121,4 +121,4 @@ async def test_a_secret_opens_a_repository_over_ssh(
     assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "IdentitiesOnly=yes"} <= {*args}
     assert (identity.read_text(), identity.stat().st_mode & 0o777) == ("the key\n", 0o600)
     assert known.read_text() == "example.com ssh-ed25519 AAAA\n"
-    assert not gone.exists(), "the key is not left behind"
+    assert not gone.exists(), "the key is deleted"

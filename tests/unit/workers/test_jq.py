@@ -239,7 +239,7 @@ def test_results_of_unchanged_objects_are_cached() -> None:
     with closing(Jq()) as jq:
         before = read_result(jq, ".deep")
 
-    # Its worker has ended: whoever asked one now would start another, which nobody ends.
+    # Its worker has ended: another request would start one that nothing ends.
     assert read_result(jq, ".deep") == before
 
 

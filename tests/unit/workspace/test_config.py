@@ -1,4 +1,4 @@
-"""What a repository's configuration comes to for those who ask it."""
+"""The effective configuration of a repository."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from tidegate.workspace.rendering.overlays import render_request
 from tidegate.workspace.rendering.result import RenderResult, require_deployable
 
 CANARY = "kea-winters-in-the-alps"
-# Stands for kustomize, and writes down where it finds itself.
+# Replaces kustomize, and records its working directory.
 WITNESS = """#!{python}
 import json, os, sys
 found = dict(place=os.getcwd(), mode=os.stat(".").st_mode & 0o777, token=open("tree/token").read())

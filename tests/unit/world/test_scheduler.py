@@ -87,23 +87,23 @@ def test_a_throttled_call_waits_for_retry_after() -> None:
     assert scheduler.pop_ready(Ms(alarm - 1)) == []
 
 
-def test_rests_grow_and_differ_by_ticket_but_not_by_run() -> None:
-    def rests(request_id: int, seed: int) -> list[int]:
-        scheduler = sent_once(a_get(request_id), seed=seed)
+def test_delays_grow_and_differ_by_object_but_not_by_request() -> None:
+    def delays(name: str, *, seed: int, request_id: int = 1) -> list[int]:
+        scheduler = sent_once(a_get(request_id, name), seed=seed)
         now, result = NOW, []
         for _ in range(5):
             scheduler.handle_outcome(RequestId(request_id), NOT_SENT, now)
-            alarm = scheduler.next_retry()
-            assert alarm is not None
-            result.append(alarm - now)
-            now = alarm
+            retry_at = scheduler.next_retry()
+            assert retry_at is not None
+            result.append(retry_at - now)
+            now = retry_at
             scheduler.pop_ready(now)
         return result
 
-    assert rests(1, seed=7) == rests(1, seed=7)
-    assert rests(1, seed=7) != rests(2, seed=7)
-    assert rests(1, seed=7) != rests(1, seed=8)
-    assert rests(1, seed=7) == sorted(rests(1, seed=7))
+    assert delays("a", seed=7) == delays("a", seed=7, request_id=2)
+    assert delays("a", seed=7) != delays("b", seed=7)
+    assert delays("a", seed=7) != delays("a", seed=8)
+    assert delays("a", seed=7) == sorted(delays("a", seed=7))
 
 
 def test_after_the_retry_limit_the_caller_learns_whether_the_call_was_sent() -> None:

@@ -61,7 +61,7 @@ def clear(kinds: tuple[str, ...], output: str) -> None:
 
 def _table(contents: CacheContents) -> list[str]:
     rows = [("kind", "count", "size", "last used", "oldest")]
-    rows += [_section_row(section) for section in contents.shelves]
+    rows += [_section_row(section) for section in contents.sections]
     home_directory = str(Path.home())
     root = (
         contents.root.replace(home_directory, "~", 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -23,8 +23,7 @@ from tidegate.cli.progress import show_progress
 if TYPE_CHECKING:
     from tidegate.actions.delete import Deletion, Deletions
     from tidegate.cli.progress import ProgressLine
-    from tidegate.cli.screen.screen import Screen
-    from tidegate.clusters.session import Session
+    from tidegate.cli.rollout_display import RolloutTerminal
     from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.workspace.request import LoadRequest
 
@@ -69,9 +68,8 @@ def delete(**flags: Unpack[Flags]) -> int:
     return OUTCOME_CODES[run_async(deletion)]
 
 
-def _confirm_deletion(deletions: Deletions) -> None:
+def _confirm(terminal: RolloutTerminal, deletions: Deletions) -> None:
     """Show what would be deleted, and ask."""
-    from tidegate.cli.confirm import confirm
     from tidegate.model.display import count_noun
     from tidegate.model.finding import warning_from_error
     from tidegate.report.findings import finding_lines
@@ -84,71 +82,31 @@ def _confirm_deletion(deletions: Deletions) -> None:
     lines += finding_lines(map(warning_from_error, deletions.content_notes))
     count = len(deletions.deleted)
     foreign_note = f" ({len(owners)} of another owner)" if owners else ""
-    confirm(lines, f"Delete {count_noun(count, 'object')}{foreign_note}?")
+    terminal.confirm(lines, f"Delete {count_noun(count, 'object')}{foreign_note}?")
 
 
 async def _run_delete(
     request: LoadRequest, flags: Flags, progress_line: ProgressLine, *, must_confirm: bool
 ) -> RolloutOutcome:
     """Delete all units in one rollout, in reverse order of their creation."""
-    from tidegate.actions.delete import plan_deletions
-    from tidegate.cli.confirm import print_target
+    from tidegate.actions.delete import delete_units
     from tidegate.cli.rollout_display import on_screen
 
     next_activity = f"looking for objects of {request.path_or_url}"
     async with on_screen(request, flags, progress_line, next_activity) as (
-        screen,
+        terminal,
         session,
         workspace,
     ):
-        deletions = await plan_deletions(session, workspace)
-        progress_line.clear()
-        print_target(flags)
-        options.print_findings(deletions.findings)
-        if must_confirm and deletions.deleted:
-            with screen.default_signals():
-                _confirm_deletion(deletions)
-        result = await _delete_units(deletions, session, screen, flags)
+        confirm = partial(_confirm, terminal) if must_confirm else None
+        deletions, outcome = await delete_units(
+            workspace, session, terminal, confirm, takes_over=flags["take_over"]
+        )
     if not deletions.is_needed:
         (note if flags["output"] == "json" else print_line)(NOTHING_MESSAGE)
     for deletion in deletions.units:
         _print_retained(deletion)
-    return result
-
-
-async def _delete_units(
-    deletions: Deletions, session: Session, screen: Screen, flags: Flags
-) -> RolloutOutcome:
-    from tidegate.actions.delete import finish_deletion
-    from tidegate.cli.rollout_display import show_rollout
-    from tidegate.controllers.takeover import report_still_paused, take_over_for_delete
-    from tidegate.model.rollouts.event import RolloutOutcome
-    from tidegate.releases.history import build_uninstall_history
-    from tidegate.rollout.run import RolloutOptions
-    from tidegate.workspace.rendering.result import require_deployable
-
-    for deletion in deletions.units if session.targets.simulation is None else ():
-        if deletion.runs_hooks:
-            require_deployable(deletion.rendered, ignore_sops_mac=False)
-    options.print_warnings(deletions.notes)
-    result = RolloutOutcome.PASSED
-    if deletions.is_needed:
-        takeover = await take_over_for_delete(
-            deletions.plan_result, session, takes_over=flags["take_over"]
-        )
-        _print_notes(takeover.notes)
-        rollout_options = RolloutOptions(history=build_uninstall_history(deletions.plan))
-        result = await show_rollout(screen, session, deletions.plan, rollout_options, flags)
-        _print_notes(await report_still_paused(takeover, session))
-    if result is RolloutOutcome.PASSED:
-        for deletion in deletions.units:
-            await finish_deletion(deletion, session.world)
-    return result
-
-
-def _print_notes(notes: Iterable[str]) -> None:
-    for message in notes:
-        note(message)
+    return outcome
 
 
 def _print_retained(deletion: Deletion) -> None:

@@ -33,14 +33,7 @@ FORMATS = ("text", "json", "markdown", "sarif", "github")
 @with_options(SELECTION, PLAIN_UNIT, HEALTH)
 @options.FAIL_ON
 @click.option("--exit-code", is_flag=True, help="Exit with 10 if the order changed.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@options.output_option(FORMATS, show_default=True)
 def diff(**flags: Unpack[DiffFlags]) -> int:
     """Show what a change does to the deployment order of PATH, without a cluster.
 

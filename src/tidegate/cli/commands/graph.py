@@ -25,14 +25,7 @@ FORMATS = ["text", "mermaid", "dot", "json", "svg", "html"]
 @click.option("--critical-path", is_flag=True, help="Show the longest chain of steps.")
 @click.option("--why", nargs=2, metavar="A B", default=None, help="Explain why A waits for B.")
 @with_options(SELECTION, PLAIN_UNIT, SIMULATION, HEALTH)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@options.output_option(FORMATS, show_default=True)
 def graph(**flags: Unpack[Flags]) -> int:
     """Show which units and objects of PATH depend on which, what is missing, and cycles.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -24,6 +25,7 @@ from tidegate.cli.progress import show_progress
 if TYPE_CHECKING:
     from tidegate.actions.jobs import JobRerun
     from tidegate.cli.progress import ProgressLine
+    from tidegate.cli.rollout_display import RolloutTerminal
     from tidegate.clusters.session import Session
     from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.model.views.jobs import JobRow
@@ -106,15 +108,13 @@ def rerun(called: str, **flags: Unpack[Flags]) -> int:
     return OUTCOME_CODES[run_async(rerun)]
 
 
-def _confirm_rerun(planned_rerun: JobRerun) -> None:
+def _confirm(terminal: RolloutTerminal, planned_rerun: JobRerun) -> None:
     """Ask the user to confirm. Raises if the user declines."""
-    from tidegate.cli.confirm import confirm
-
     lines = [
         f"delete {planned_rerun.ref} and run it again",
         *(f"then {ref}" for ref in planned_rerun.also_run),
     ]
-    confirm(lines, "Run again?")
+    terminal.confirm(lines, "Run again?")
 
 
 async def _run_rerun(
@@ -125,30 +125,13 @@ async def _run_rerun(
     *,
     must_confirm: bool,
 ) -> RolloutOutcome:
-    from tidegate.actions.jobs import plan_rerun
-    from tidegate.cli.confirm import print_target
-    from tidegate.cli.output import note
-    from tidegate.cli.rollout_display import on_screen, show_rollout
-    from tidegate.controllers.takeover import take_over
-    from tidegate.rollout.run import RolloutOptions
+    from tidegate.actions.jobs import rerun_job
+    from tidegate.cli.rollout_display import on_screen
 
     async with on_screen(request, flags, progress_line, "rendering") as (
-        screen,
+        terminal,
         session,
         workspace,
     ):
-        planned_rerun = await plan_rerun(session, workspace, name)
-        progress_line.clear()
-        print_target(flags)
-        options.print_findings(workspace.findings)
-        if must_confirm:
-            with screen.default_signals():
-                _confirm_rerun(planned_rerun)
-        takeover = await take_over(
-            planned_rerun.plan_result, session, takes_over=False, hands_back=False
-        )
-        for message in takeover.notes:
-            note(message)
-        return await show_rollout(
-            screen, session, takeover.plan_result.plan, RolloutOptions(), flags
-        )
+        confirm = partial(_confirm, terminal) if must_confirm else None
+        return await rerun_job(name, workspace, session, terminal, confirm)

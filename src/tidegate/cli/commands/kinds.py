@@ -16,12 +16,8 @@ from tidegate.cli.output import print_document, print_line
 @click.option(
     "--operator-defs", type=EXISTING_FILE, help="File with additional operator definitions."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    help="Output format; markdown is a page of all kinds.",
+@options.output_option(
+    ["text", "json", "markdown"], text="Output format; markdown is a page of all kinds."
 )
 def kinds(kind: str, operator_defs: Path | None, output: str) -> int:
     """Describe KIND: its operator, its dependencies, what it creates and when it is ready.

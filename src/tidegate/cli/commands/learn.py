@@ -21,9 +21,7 @@ from tidegate.cli.progress import show_progress
 @click.option(
     "--operator-defs", type=EXISTING_FILE, help="File with additional operator definitions."
 )
-@click.option(
-    "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="Output format."
-)
+@options.output_option(["yaml", "json"])
 def learn(
     file: Path | None,
     context: str | None,

@@ -90,7 +90,7 @@ def _parse_levels(
     metavar="FILE",
     help="File with additional operator definitions.",
 )
-@click.option("-o", "--output", type=click.Choice(FORMATS), default="text", help="Output format.")
+@options.output_option(FORMATS)
 def lint(**flags: Unpack[LintFlags]) -> int:
     """Check the deployment order of PATH for errors, without a cluster.
 

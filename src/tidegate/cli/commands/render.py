@@ -57,13 +57,7 @@ if TYPE_CHECKING:
 @options.REPO_MAP
 @options.LOAD_ROOT
 @click.option("--origins", is_flag=True, help="Print the origin of each object in a comment.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["yaml", "json", "names", "units"]),
-    default="yaml",
-    help="Output format.",
-)
+@options.output_option(["yaml", "json", "names", "units"])
 def render(paths: tuple[str, ...], **flags: Unpack[Flags]) -> int:
     """Render each PATH or URL.
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="ENGINE[,ENGINE]",
     shell_complete=complete_engine,
-    help="Semantics: native, tidegate, argocd or flux; several separated by commas. native: "
-    "Argo CD for Applications, Flux for Kustomizations and HelmReleases.",
+    help="Semantics: native, tidegate, argocd, argocd=3.5, argocd=3.6 or flux; several separated "
+    "by commas. native: Argo CD for Applications, Flux for Kustomizations and HelmReleases.",
 )
 @with_options(SELECTION, PLAIN_UNIT, SIMULATION, EMPTY_CLUSTER, HEALTH, APPROVE, ALLOW_INCOMPLETE)
 @click.option(
@@ -146,6 +146,8 @@ def _engine_run(result: SimulationResult, *, with_durations: bool) -> EngineRun:
         result.releases,
         result.verdict,
         result.left_out,
+        result.unit_states,
+        result.later_events,
     )
 
 
@@ -174,6 +176,6 @@ def _run_documents(runs: list[EngineRun]) -> Iterator[object]:
     for run in runs:
         estimate = {"durationEstimate": run.durations} if run.durations else {}
         labels = {"engine": run.name} | estimate
-        for event in run.events:
+        for event in (*run.events, *run.later_events):
             yield {**labels, **msgspec.to_builtins(event_document(event))}
         yield engine_result_document(run)

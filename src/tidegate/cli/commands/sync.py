@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -27,16 +27,14 @@ from tidegate.cli.output import note
 from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
+    from tidegate.actions.sync import SyncOptions
     from tidegate.cli.progress import ProgressLine
-    from tidegate.cli.screen.screen import Screen
+    from tidegate.cli.rollout_display import RolloutTerminal
     from tidegate.clusters.session import Session
-    from tidegate.controllers.takeover import TakeoverResult
+    from tidegate.inspection.diff import Preview
     from tidegate.inspection.saved_plan import SavedPlan
     from tidegate.model.rollouts.event import RolloutOutcome
-    from tidegate.model.rollouts.rollout_progress import RolloutProgress
-    from tidegate.planning.plan import PlanResult, PreparedRollout
     from tidegate.rollout.record import RunRecorder
-    from tidegate.rollout.run import RolloutOptions
     from tidegate.workspace.request import LoadRequest
     from tidegate.workspace.workspace import Workspace
 
@@ -139,41 +137,9 @@ def sync(**flags: Unpack[Flags]) -> int:
         progress_line.clear()
         return print_previews(workspace, previews, flags)
     must_confirm = needs_confirmation(flags)
-    rollout = _RequestedRollout(saved, _open_record(flags), must_confirm=must_confirm)
-    return run_async(_run_sync(request, flags, progress_line, rollout))
-
-
-class _RequestedRollout(NamedTuple):
-    """The saved plan that the rollout must match, the run recorder, and whether to ask."""
-
-    saved: SavedPlan | None
-    recorder: RunRecorder | None
-    must_confirm: bool
-
-    async def with_saved_plan(
-        self, prepared: PreparedRollout, workspace: Workspace, session: Session
-    ) -> PreparedRollout:
-        """Return the prepared rollout, with the saved plan if there is one."""
-        from tidegate.inspection.saved_plan import with_saved_plan
-
-        if self.saved is None:
-            return prepared
-        return await with_saved_plan(self.saved, prepared, workspace, session)
-
-    def recorder_for(self, workspace: Workspace, session: Session) -> RunRecorder | None:
-        """Return the run recorder for these units and clusters."""
-        if self.recorder is not None:
-            self.recorder.set_context(workspace.unit_trees, session.targets)
-        return self.recorder
-
-    def check_recorder(self, result: RolloutOutcome) -> None:
-        """Report an incomplete run record; raises if nothing else went wrong."""
-        from tidegate.model.rollouts.event import RolloutOutcome
-
-        if self.recorder is not None and (fault := self.recorder.error()):
-            if result is RolloutOutcome.PASSED:
-                raise fault
-            note(fault.problem, severity="warning")
+    recorder = _open_record(flags)
+    rollout = _run_sync(request, flags, progress_line, saved, recorder, must_confirm=must_confirm)
+    return run_async(rollout)
 
 
 def _open_record(flags: Flags) -> RunRecorder | None:
@@ -187,74 +153,83 @@ def _open_record(flags: Flags) -> RunRecorder | None:
     return recorder
 
 
-async def _confirm(prepared: PreparedRollout, session: Session, screen: Screen) -> None:
-    """Compare the plan with the cluster, and ask. Raises if the user declines."""
-    from tidegate.cli.confirm import confirm
-    from tidegate.inspection.diff import compare_plan
+def _sync_options(flags: Flags, saved: SavedPlan | None) -> SyncOptions:
+    from tidegate.actions.sync import SyncOptions
+    from tidegate.cli.delegate import is_from_here
+    from tidegate.model.units.policy import PreflightMode
+
+    return SyncOptions(
+        resources=flags["resources"],
+        saved_plan=saved,
+        refuses_suspended=not is_from_here(flags),
+        keep_going=flags["skip_broken"],
+        ignore_sops_mac=flags["ignore_sops_mac"],
+        takes_over=flags["take_over"],
+        hands_back=flags["hand_back"],
+        preflight_mode=PreflightMode(flags["preflight"]),
+        approved=flags["approved"],
+    )
+
+
+async def _run_sync(
+    request: LoadRequest,
+    flags: Flags,
+    progress_line: ProgressLine,
+    saved: SavedPlan | None,
+    recorder: RunRecorder | None,
+    *,
+    must_confirm: bool,
+) -> int:
+    from tidegate.actions.sync import sync as sync_workspace
+    from tidegate.cli.outcome_codes import OUTCOME_CODES
+    from tidegate.cli.rollout_display import on_screen
+
+    async with on_screen(request, flags, progress_line, "rendering") as (
+        terminal,
+        session,
+        workspace,
+    ):
+        if recorder is not None:
+            recorder.set_context(workspace.unit_trees, session.targets)
+            terminal.recorder = recorder
+        confirm = partial(_confirm, terminal) if must_confirm else None
+        sync_options = _sync_options(flags, saved)
+        outcome = await sync_workspace(request, workspace, session, sync_options, terminal, confirm)
+    _print_skipped(terminal)
+    _check_recorder(recorder, outcome)
+    return max(OUTCOME_CODES[outcome], _print_incomplete(workspace, session))
+
+
+def _confirm(terminal: RolloutTerminal, preview: Preview) -> None:
+    """Ask about the changes. Raises if the user declines."""
     from tidegate.model.finding import warning_from_error
     from tidegate.report.findings import finding_lines
     from tidegate.report.plan import owner_lines, summary_line
 
-    preview = (await compare_plan(prepared.plan_result, session)).preview
-    if preview.has_changes:
-        lines = [summary_line(preview.differences), *owner_lines(preview.differences)]
-        lines += finding_lines(map(warning_from_error, preview.content_notes))
-        with screen.default_signals():
-            confirm(lines, "Roll out?")
+    lines = [summary_line(preview.differences), *owner_lines(preview.differences)]
+    lines += finding_lines(map(warning_from_error, preview.content_notes))
+    terminal.confirm(lines, "Roll out?")
 
 
-async def _run_sync(
-    request: LoadRequest, flags: Flags, progress_line: ProgressLine, requested: _RequestedRollout
-) -> int:
-    from msgspec.structs import replace
-
-    from tidegate.actions.sync import prepare_rollout, refuse_unsafe
-    from tidegate.cli.confirm import print_target
-    from tidegate.cli.delegate import is_from_here
-    from tidegate.cli.outcome_codes import OUTCOME_CODES
-    from tidegate.cli.rollout_display import on_screen
-    from tidegate.model.units.policy import PreflightMode
-    from tidegate.rollout.run import RolloutOptions
-    from tidegate.workspace.selection import find_approved_units
-
-    keep_going = flags["skip_broken"]
-    rollout_options = RolloutOptions(
-        skip_faulty_units=keep_going, preflight_mode=PreflightMode(flags["preflight"])
+def _print_skipped(terminal: RolloutTerminal) -> None:
+    terminal.note(
+        f"{ref} is not pruned: it needs confirmation; add `--confirm-prune`"
+        for ref in terminal.progress.unconfirmed_prunes
     )
-    async with on_screen(request, flags, progress_line, "rendering") as (
-        screen,
-        session,
-        workspace,
-    ):
-        prepared = await prepare_rollout(
-            workspace,
-            session,
-            flags["resources"],
-            keep_going=keep_going,
-            requested=None if is_from_here(flags) else request.selection,
-        )
-        prepared = await requested.with_saved_plan(prepared, workspace, session)
-        progress_line.clear()
-        print_target(flags)
-        options.print_findings(prepared.findings)
-        workspace.require_no_errors(prepared.plan_result.findings, keep_going=keep_going)
-        left_out = {**prepared.left_out}
-        if session.targets.simulation is None:
-            ignore_macs = flags["ignore_sops_mac"]
-            left_out = refuse_unsafe(prepared, keep_going=keep_going, ignore_sops_mac=ignore_macs)
-        options.print_warnings(prepared.plan_result.notes)
-        if requested.must_confirm:
-            await _confirm(prepared, session, screen)
-        rollout_options = replace(
-            rollout_options,
-            excluded=left_out,
-            approved=find_approved_units(flags["approved"], workspace.members),
-        )
-        sync_request = _SyncRequest(request, flags, requested.recorder_for(workspace, session))
-        result = await _run_rollout(screen, session, prepared, rollout_options, sync_request)
-    _print_skipped(screen.progress)
-    requested.check_recorder(result)
-    return max(OUTCOME_CODES[result], _print_incomplete(workspace, session))
+    terminal.note(
+        f"{ref} is not written: its annotations opt out of management"
+        for ref in terminal.progress.unmanaged
+    )
+
+
+def _check_recorder(recorder: RunRecorder | None, outcome: RolloutOutcome) -> None:
+    """Report an incomplete run record; raises if nothing else went wrong."""
+    from tidegate.model.rollouts.event import RolloutOutcome
+
+    if recorder is not None and (fault := recorder.error()):
+        if outcome is RolloutOutcome.PASSED:
+            raise fault
+        note(fault.problem, severity="warning")
 
 
 def _print_incomplete(workspace: Workspace, session: Session) -> int:
@@ -264,95 +239,3 @@ def _print_incomplete(workspace: Workspace, session: Session) -> int:
     if session.targets.simulation is None:
         return 0
     return options.print_findings(incomplete_finding(workspace.members, workspace.findings))
-
-
-def _print_skipped(progress: RolloutProgress) -> None:
-    _print_notes(
-        f"{ref} is not pruned: it needs confirmation; add `--confirm-prune`"
-        for ref in progress.unconfirmed_prunes
-    )
-    _print_notes(
-        f"{ref} is not written: its annotations opt out of management" for ref in progress.unmanaged
-    )
-
-
-class _SyncRequest(NamedTuple):
-    """Request, flags and recorder of a sync."""
-
-    request: LoadRequest
-    flags: Flags
-    recorder: RunRecorder | None
-
-
-async def _run_rollout(
-    screen: Screen,
-    session: Session,
-    prepared: PreparedRollout,
-    rollout_options: RolloutOptions,
-    sync_request: _SyncRequest,
-) -> RolloutOutcome:
-    """Roll out with other controllers paused, and resume them if requested."""
-    from msgspec.structs import replace
-
-    from tidegate.actions.sync import can_plan_change, delete_removed_records, replan
-    from tidegate.cli.rollout_display import show_rollout
-    from tidegate.controllers.takeover import take_over
-    from tidegate.model.rollouts.event import RolloutOutcome
-    from tidegate.releases.history import build_history
-    from tidegate.rollout.status_writer import build_statuses
-
-    flags, planned = sync_request.flags, prepared.plan_result
-    take_over_units, resume_afterwards = flags["take_over"], flags["hand_back"]
-    takeover = await take_over(
-        planned, session, takes_over=take_over_units, hands_back=resume_afterwards
-    )
-    _print_notes(takeover.notes)
-
-    newest = planned
-    excluded, ignore_macs = (
-        rollout_options.excluded if rollout_options.skip_faulty_units else {},
-        flags["ignore_sops_mac"],
-    )
-
-    async def replan_rollout() -> PlanResult:
-        nonlocal newest
-        replanned = replan(
-            sync_request.request, session, flags["resources"], excluded, ignore_sops_mac=ignore_macs
-        )
-        newest = takeover.pause_in_plan(await replanned)
-        return newest
-
-    if not flags["resources"]:  # a part of a unit does not tell the status of the unit
-        statuses = await build_statuses(takeover.plan_result, session, prepared.fault_findings)
-        rollout_options = replace(
-            rollout_options,
-            statuses=statuses,
-            history=await build_history(takeover.plan_result, session),
-        )
-    if flags["plan"] is None and can_plan_change(
-        planned.plan, session
-    ):  # a saved plan is not changed
-        rollout_options = replace(rollout_options, replan=replan_rollout)
-    result = await show_rollout(
-        screen, session, takeover.plan_result.plan, rollout_options, flags, sync_request.recorder
-    )
-    if result is RolloutOutcome.PASSED:
-        await delete_removed_records(newest, session)
-    await _resume_controllers(
-        takeover, session, resume=resume_afterwards and result is RolloutOutcome.PASSED
-    )
-    return result
-
-
-async def _resume_controllers(takeover: TakeoverResult, session: Session, *, resume: bool) -> None:
-    from tidegate.controllers.takeover import resume_controllers
-
-    if resume:
-        _print_notes(await resume_controllers(takeover, session))
-    elif takeover.paused:
-        _print_notes((f"{takeover.paused_message}; add `--hand-back` to resume them",))
-
-
-def _print_notes(notes: Iterable[str]) -> None:
-    for message in notes:
-        note(message)

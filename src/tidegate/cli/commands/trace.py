@@ -16,14 +16,7 @@ from tidegate.cli.progress import show_progress
 @click.argument("traced", metavar="KIND/NAME", shell_complete=complete_traced)
 @options.PATH
 @with_options(CLUSTER, (options.OFFLINE, options.REPO_MAP))
-@click.option(
-    "-n",
-    "--namespace",
-    "namespace_filter",
-    default="",
-    metavar="NAMESPACE",
-    help="Namespace of the object.",
-)
+@options.namespace_filter("Namespace of the object.")
 @options.OUTPUT
 def trace(traced: str, **flags: Unpack[Flags]) -> int:
     """Trace an object of PATH to its unit, parent units, source and file.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Unpack
 
-import click
-
 from tidegate.cli import options
 from tidegate.cli.options import PLAIN_UNIT, SELECTION, Flags, with_options
 from tidegate.cli.output import print_line
@@ -16,14 +14,7 @@ from tidegate.model.display_paths import location_text
 @options.command()
 @options.PATH
 @with_options(SELECTION, PLAIN_UNIT)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
+@options.output_option(["table", "json"], show_default=True)
 def waves(**flags: Unpack[Flags]) -> int:
     """Show which units and objects of PATH are in which wave.
 

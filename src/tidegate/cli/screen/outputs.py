@@ -17,7 +17,7 @@ from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
 from tidegate.report.rollout.explain import (
     explain_failure,
-    explain_timeout,
+    explain_stop,
     has_failed,
     needs_explanation,
     rollout_explanation,
@@ -153,8 +153,7 @@ def ending_rows(
 ) -> list[Row]:
     """Return the explanation after the end of a rollout."""
     if progress.outcome == STOPPED:
-        timeout_rows = explain_timeout(progress, evidence) if progress.has_timed_out else []
-        return [*timeout_rows, *stopped_rows(progress, commands)]
+        return [*explain_stop(progress, evidence), *stopped_rows(progress, commands)]
     if has_failed(progress):
         return explain_failure(progress, evidence, commands=commands, symbols=symbols)
     return []

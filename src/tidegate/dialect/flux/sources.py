@@ -43,7 +43,7 @@ OCI = "oci://"
 WEB = ("http://", "https://")
 SCHEMES = {GIT: (*WEB, "ssh://"), "OCIRepository": (OCI,)}
 UNFETCHABLE = {
-    "ExternalArtifact": "another controller creates this artifact, and only in a cluster",
+    "ExternalArtifact": "only a controller in a cluster creates this artifact",
 }
 UNSUPPORTED = {
     "sts": "no STS endpoint is used for temporary credentials",

@@ -1,10 +1,13 @@
-"""Contact with a cluster: since when calls have had no answer.
+"""Contact with a cluster: since when calls have had no answer, or renewals were refused.
 
 A renewal of the heartbeat is a small write that no webhook delays, so it is missed sooner than
 any other call. A watch that is set up is silent as long as nothing changes and does not count.
+A process that may not renew its heartbeat may not write, although the cluster answers.
 """
 
 from __future__ import annotations
+
+from typing import TypeGuard
 
 import msgspec
 
@@ -12,7 +15,15 @@ from tidegate.errors import sanitize
 from tidegate.model.display import cluster_noun
 from tidegate.model.k8s.kinds import LEASE
 from tidegate.model.times import SECOND, Ms, format_timestamp
-from tidegate.world.messages import LossReason, NoResponse, Outcome, ServerError, is_error
+from tidegate.world.messages import (
+    ErrorOutcome,
+    Forbidden,
+    LossReason,
+    NoResponse,
+    Outcome,
+    ServerError,
+    is_error,
+)
 from tidegate.world.requests import Request, RequestId, RunWorker, Write
 from tidegate.world.scheduler import SERVER_ERROR
 
@@ -23,6 +34,7 @@ RENEWAL_LIMIT = Ms(3 * SECOND)
 OLD_CALL_LIMIT = Ms(15 * SECOND)
 """The same for a call that was sent before the last answer: it may wait for its next attempt."""
 
+UNAUTHORIZED = 401
 OUR_LOSSES = frozenset({LossReason.CANCELLED, LossReason.DEADLINE_PASSED})
 """Why a call may end without an answer that the cluster could have given."""
 
@@ -38,6 +50,8 @@ class ClusterContact(msgspec.Struct):
     """Calls that wait, in the order in which they were sent, with the time of each."""
     _renewals: dict[RequestId, Ms] = msgspec.field(default_factory=dict)
     _answered_at: Ms = Ms(0)
+    _refused_since: Ms | None = None
+    """When the first renewal was sent that the cluster refused, after the last accepted one."""
     _failing_since: Ms | None = None
     """When the first call was sent that ended without an answer, after the last answer."""
 
@@ -52,10 +66,18 @@ class ClusterContact(msgspec.Struct):
 
         A server that only reports internal errors, because its storage is away, does not answer.
         """
-        calls = self._renewals if request_id in self._renewals else self._pending
+        is_renewal = request_id in self._renewals
+        calls = self._renewals if is_renewal else self._pending
         sent_at = calls.pop(request_id, None)
         if sent_at is None or (isinstance(outcome, NoResponse) and outcome.reason in OUR_LOSSES):
             return
+        if is_renewal and _is_refusal(outcome):
+            self.last_error = sanitize(outcome.message)
+            if self._refused_since is None:
+                self._refused_since = sent_at
+            return
+        if is_renewal and not is_error(outcome):
+            self._refused_since = None
         is_server_error = isinstance(outcome, ServerError) and outcome.status >= SERVER_ERROR
         if not is_error(outcome) or not (is_server_error or isinstance(outcome, NoResponse)):
             self.record_answer(now)
@@ -66,8 +88,14 @@ class ClusterContact(msgspec.Struct):
 
     def record_answer(self, now: Ms) -> None:
         """Record that the cluster sent something."""
-        self._answered_at, self._failing_since, self.silent_since = now, None, None
-        self.last_error = ""
+        self._answered_at, self._failing_since = now, None
+        if self._refused_since is None:
+            self.silent_since, self.last_error = None, ""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the cluster, if its time is up."""
+        return "no answer" if self._refused_since is None else "renewal of the Lease refused"
 
     def update(self, now: Ms) -> None:
         """Note that the cluster does not answer, if its time is up."""
@@ -83,8 +111,9 @@ class ClusterContact(msgspec.Struct):
     @property
     def _due(self) -> tuple[Ms, Ms] | None:
         """When the cluster counts as silent, and since when it then is."""
-        answered_at = self._answered_at
-        waits = [
+        answered_at, refused_since = self._answered_at, self._refused_since
+        waits = [] if refused_since is None else [(refused_since, ANSWER_LIMIT)]
+        waits += [
             (sent_at, limit) if sent_at >= answered_at else (answered_at, OLD_CALL_LIMIT)
             for sent_at, limit in (
                 (next(iter(self._renewals.values()), None), RENEWAL_LIMIT),
@@ -152,5 +181,11 @@ class ClusterContacts:
 
     def _describe(self, cluster: str) -> str:
         error = self._contacts[cluster].last_error
-        since = format_timestamp(self._silent[cluster])
-        return f"no answer since {since}{f' ({error})' if error else ''}"
+        since, problem = format_timestamp(self._silent[cluster]), self._contacts[cluster].problem
+        return f"{problem} since {since}{f' ({error})' if error else ''}"
+
+
+def _is_refusal(outcome: Outcome) -> TypeGuard[ErrorOutcome]:
+    """Return whether a cluster refuses a call: the user has no rights, or is not known any more."""
+    is_unknown_user = isinstance(outcome, ServerError) and outcome.status == UNAUTHORIZED
+    return is_unknown_user or isinstance(outcome, Forbidden)

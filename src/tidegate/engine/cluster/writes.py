@@ -103,8 +103,7 @@ def apply_unshared(
         is_stale = isinstance(outcome, messages.Conflict | messages.AlreadyExists)
         if tries == REPLACE_TRIES or not is_stale:
             return outcome
-        (current,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
-        live = current.live if isinstance(current, messages.Success) else None
+        live = yield from _read_again(object_ref)
 
 
 def _replace_object(
@@ -125,8 +124,12 @@ def _replace_object(
         tries += 1
         if tries == REPLACE_TRIES or not isinstance(outcome, STALE_OUTCOMES):
             return outcome
-        (current,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
-        live = current.live if isinstance(current, messages.Success) else None
+        live = yield from _read_again(object_ref)
+
+
+def _read_again(object_ref: ClusterRef) -> Procedure[LiveObject | None]:
+    (current,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
+    return current.live if isinstance(current, messages.Success) else None
 
 
 def build_write(

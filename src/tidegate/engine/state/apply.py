@@ -11,6 +11,7 @@ from tidegate.model.k8s.objects import Propagation
 from tidegate.model.plans.change import DiffAction
 from tidegate.model.plans.plan import AWAIT_ACTIONS, ItemAction, PlanItem
 from tidegate.model.rollouts.event import OPTED_OUT, EventType, StepState
+from tidegate.model.times import Ms
 from tidegate.model.units.release_history import DriftMode
 from tidegate.model.units.semantics import OnDisappear
 
@@ -45,15 +46,16 @@ def handle_step_compared(context: DecisionContext, trigger: messages.StepCompare
         run.is_unknown = False
     context.set_step_state(step, StepState.APPLYING)
     set_deadline(context, step)
-    _start_batches(context, step)
+    start_batches(context, step)
 
 
-def _start_batches(context: DecisionContext, step: StepRun) -> None:
+def start_batches(context: DecisionContext, step: StepRun) -> None:
     """Start batches until one has pending writes; after the last batch comes the gate."""
     while (
         not step.pending_writes
         and not context.is_draining(step)
         and not _awaits_confirmation(context, step)
+        and not _is_pausing(context, step)
     ):
         failure = step.failure
         if failure is not None and (
@@ -66,15 +68,47 @@ def _start_batches(context: DecisionContext, step: StepRun) -> None:
             enter_gate(context, step)
             return
         first = sum(len(batch) for batch in step.step.batches[: step.next_batch])
+        if _delete_earlier_hooks(context, step, first):
+            return
         for run in step.items[first : first + len(step.step.batches[step.next_batch])]:
             _process_item(context, run)
         step.next_batch += 1
 
 
+def _is_pausing(context: DecisionContext, step: StepRun) -> bool:
+    """Return whether the step pauses between a deletion of earlier hooks and its writes."""
+    if context.now >= step.batches_not_before:
+        return False
+    context.set_timer(step.batches_not_before, step)
+    return True
+
+
+def _delete_earlier_hooks(context: DecisionContext, step: StepRun, first: int) -> bool:
+    """Delete the earlier hooks of a step before its first write; return whether there are some.
+
+    Argo CD deletes them in a run of the wave of their own, after what it prunes, and pauses:
+    `runTasks` of gitops-engine/pkg/sync/sync_context.go.
+    """
+    if not step.semantics.pause or step.items[first].item.action is ItemAction.DELETE:
+        return False
+    earlier_hooks = [run for run in step.items[first:] if _is_earlier_hook(run)]
+    for run in earlier_hooks:
+        _delete_item(context, run)
+    if earlier_hooks and not step.is_in_last_wave:
+        step.batches_not_before = Ms(context.now + step.semantics.pause)
+    return bool(earlier_hooks)
+
+
 def _has_failed_deletion(step: StepRun) -> bool:
     """Return whether a deletion was rejected; with any semantics, such a wave applies nothing."""
     failed_runs = (run for run in step.items if run.state is ItemState.FAILED)
-    return any(run.item.action is ItemAction.DELETE for run in failed_runs)
+    return any(run.item.action is ItemAction.DELETE or _is_earlier_hook(run) for run in failed_runs)
+
+
+def _is_earlier_hook(run: ItemRun) -> bool:
+    """Return whether the hook of an earlier sync still has to be deleted."""
+    is_recreated = run.compare_result is messages.CompareResult.RECREATE
+    return is_recreated and run.item.hook is not None and run.live_before is not None
 
 
 def _withdraw(context: DecisionContext, step: StepRun) -> bool:
@@ -132,7 +166,8 @@ def _process_item(context: DecisionContext, run: ItemRun) -> None:
         case messages.CompareResult.FINISHED | messages.CompareResult.UNMANAGED:
             _skip_item(context, run)
         case messages.CompareResult.RECREATE:
-            _delete_item(context, run)
+            is_deleted = run.live_before is None  # an earlier hook
+            (_apply_item if is_deleted else _delete_item)(context, run)
         case messages.CompareResult.IMMUTABLE:
             message = "differs from the live object in immutable fields"
             _fail_item(context, run, messages.Failure("Immutable", message, final=True))
@@ -268,7 +303,7 @@ def handle_write_finished(context: DecisionContext, trigger: messages.WriteFinis
 
 def _continue_step(context: DecisionContext, step: StepRun) -> None:
     if step.state is StepState.APPLYING:
-        _start_batches(context, step)
+        start_batches(context, step)
     elif step.state is not StepState.GATING:
         return
     elif step.failure is not None and not step.semantics.settles_before_failing:
@@ -316,6 +351,8 @@ def _handle_deleted(context: DecisionContext, run: ItemRun) -> None:
     if run.item.action is ItemAction.DELETE:
         run.state = ItemState.PASSED
         context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
+    elif run.item.hook is not None and run.step.semantics.pause:
+        run.state, run.live_before = ItemState.PENDING, None
     else:
         _apply_item(context, run)
 

@@ -128,6 +128,8 @@ class StepRun(msgspec.Struct, eq=False):
     items: list[ItemRun] = msgspec.field(default_factory=list)
     not_before: Ms = Ms(0)
     next_batch: int = 0
+    batches_not_before: Ms = Ms(0)
+    """Time before which no batch starts, because earlier hooks were deleted."""
     pending_writes: int = 0
     attempts: int = 0
     """Number of retries."""
@@ -171,6 +173,17 @@ class StepRun(msgspec.Struct, eq=False):
         return bool(writes) and self.state is not StepState.WAITING and not self.is_final
 
     @property
+    def pause(self) -> Ms:
+        """The pause after the step, unless it is in the last wave."""
+        return Ms(0) if self.step.only_creates else self.semantics.pause
+
+    @property
+    def is_in_last_wave(self) -> bool:
+        """Whether no later wave of its unit waits for it."""
+        later_steps = (step.step for step in self.after if step.unit is self.unit)
+        return all(step.wave_key == self.step.wave_key for step in later_steps)
+
+    @property
     def only_awaits(self) -> bool:
         """Whether the step only waits for objects of other units."""
         return bool(self.items) and all(run.item.action in AWAIT_ACTIONS for run in self.items)
@@ -201,6 +214,8 @@ class UnitRun(msgspec.Struct, eq=False):
     """Whether that check was requested and is not answered."""
     is_remediating: bool = False
     """Whether its on-failure steps are running, after which the unit is retried."""
+    delayed_retry: tuple[StepRun, Failure] | None = None
+    """The failed step that is retried when its on-failure steps have ended, and why it failed."""
     failure: RevisionOutcome | None = None
     """Outcome of the last failed attempt."""
     on_failure_hooks: tuple[HookRun, ...] = ()

@@ -6,13 +6,26 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.engine.messages import CompareStep, Expand, Failure, PreflightFailed, RolloutStarted
+from tidegate.engine.messages import (
+    CompareStep,
+    DeleteHooks,
+    Expand,
+    Failure,
+    PreflightFailed,
+    RolloutStarted,
+)
 from tidegate.engine.state.links import add_plan, is_blocking, is_independent_child
 from tidegate.engine.state.rollout import DecisionContext, ItemState, StepRun, UnitRun
 from tidegate.engine.state.start_conditions import free_slot, keep_slot, may_start, request_leases
-from tidegate.model.display import join_quoted
+from tidegate.model.display import count_noun, join_quoted
 from tidegate.model.plans.plan import public_digest
-from tidegate.model.rollouts.event import FAILURE_IGNORED, NOT_NEEDED, EventType, StepState
+from tidegate.model.rollouts.event import (
+    FAILURE_IGNORED,
+    FINAL_STATES,
+    NOT_NEEDED,
+    EventType,
+    StepState,
+)
 from tidegate.model.times import Ms
 from tidegate.model.units.release_history import RevisionOutcome
 from tidegate.model.units.semantics import ChildGates
@@ -155,10 +168,8 @@ def _skip_without_slot(context: DecisionContext, unit: UnitRun) -> None:
     slots.queue.pop(unit.unit.id, None)
     unit.on_failure_steps = []
     failed_names = ", ".join(f"`{failed_unit}`" for failed_unit in slots.failed)
-    message = (
-        f"{failed_names} failed, and `{slots.group}` allows {slots.limit}"
-        f" unit{'s' if slots.limit != 1 else ''} at once"
-    )
+    allowed = count_noun(slots.limit, "unit")
+    message = f"{failed_names} failed, and `{slots.group}` allows {allowed} at once"
     for step in unit.steps:
         if step.state is StepState.WAITING:
             context.set_step_state(
@@ -208,9 +219,7 @@ def start_dependents(context: DecisionContext, step: StepRun) -> None:
             continue
         dependent.unmet_edges -= 1
         if dependent.unit is step.unit and dependent.step.wave_key != step.step.wave_key:
-            dependent.not_before = max(
-                dependent.not_before, Ms(step.applied_at + step.semantics.pause)
-            )
+            dependent.not_before = max(dependent.not_before, Ms(step.applied_at + step.pause))
         try_start(context, dependent)
     step.has_released_children |= (
         step.step.is_placeholder and step.semantics.child_gates is ChildGates.GATES
@@ -227,12 +236,15 @@ def fail_step(context: DecisionContext, step: StepRun, failure: Failure) -> None
         return
     attempt = (unit.attempts if retry.restarts_unit else step.attempts) + 1
     final = failure.final or step.step.only_on_failure
+    if unit.delayed_retry is not None and step.step.only_on_failure:
+        _fail_remediation(context, step, failure)
+        return
     if not step.step.only_on_failure:
         hooks = unit.hook_runs(context.now, failing_step=step)
         unit.failure = RevisionOutcome(passed=False, message=failure.message, hooks=hooks)
     if not final and attempt <= retry.limit and not context.is_draining(step):
         unit.attempts, step.attempts = attempt, attempt
-        _retry(context, step, retry.delay(attempt), failure)
+        _retry(context, step, failure)
         return
     context.rollout.failed = unit.failed = True
     context.set_step_state(
@@ -263,10 +275,54 @@ def _ignore_failed_test(context: DecisionContext, step: StepRun, message: str) -
     start_dependents(context, step)
 
 
-def _retry(context: DecisionContext, step: StepRun, delay: Ms, failure: Failure) -> None:
-    retry_at = Ms(context.now + delay)
-    step.unit.needs_refresh |= step.semantics.retry.uses_current_revision
-    step.unit.on_failure_hooks = ()
+def _fail_remediation(context: DecisionContext, step: StepRun, failure: Failure) -> None:
+    """Fail an on-failure step of a unit that is retried in any case."""
+    reason, message, ref = failure.reason, failure.message, failure.ref
+    context.set_step_state(
+        step, StepState.FAILED, reason=reason, message=message, failed_object=ref
+    )
+    settle_child(context, step)
+
+
+def _retry(context: DecisionContext, step: StepRun, failure: Failure) -> None:
+    """Reset a failed step, or its whole unit, and start it again after a delay."""
+    retry, unit = step.semantics.retry, step.unit
+    unit.needs_refresh |= retry.uses_current_revision
+    unit.on_failure_hooks = ()
+    remediates = retry.remediates_before_retry and unit.on_failure_steps and _has_remediation(step)
+    retried_steps = _retried_steps(step)
+    for retried in retried_steps:
+        for after in retried.after if retried.state is StepState.PASSED else ():
+            if not is_independent_child(retried, after):
+                after.unmet_edges += 1  # also in units that have not started
+        reset_step(retried)
+    free_idle_slot(context, unit)
+    for retried in retried_steps:
+        retried.unmet_edges = sum(is_blocking(before, retried) for before in retried.before)
+    if remediates and retry.backs_off_after_remediation:
+        unit.delayed_retry = (step, failure)
+    else:
+        _schedule_retry(context, step, failure, retried_steps)
+    if remediates:
+        unit.is_remediating = True
+        _start_on_failure_steps(context, unit.on_failure_steps)
+    for retried in retried_steps:
+        try_start(context, retried)
+
+
+def _retried_steps(step: StepRun) -> list[StepRun]:
+    """Return the steps that start again after the failure of a step."""
+    if not step.semantics.retry.restarts_unit:
+        return [step]
+    passed = (other for other in step.unit.steps if other.state is StepState.PASSED)
+    return [step, *passed]
+
+
+def _schedule_retry(
+    context: DecisionContext, step: StepRun, failure: Failure, retried_steps: list[StepRun]
+) -> None:
+    """Delay the start of reset steps by the backoff of the attempt."""
+    retry_at = Ms(context.now + step.semantics.retry.delay(step.attempts))
     context.emit(
         EventType.RETRY_SCHEDULED,
         _reported_step(step),
@@ -275,29 +331,11 @@ def _retry(context: DecisionContext, step: StepRun, delay: Ms, failure: Failure)
         until=retry_at,
         failed_object=failure.ref,
     )
-    steps = [step]
-    if step.semantics.retry.restarts_unit:
-        steps += [
-            passed_step for passed_step in step.unit.steps if passed_step.state is StepState.PASSED
-        ]
-    for retried in steps:
-        for after in retried.after if retried.state is StepState.PASSED else ():
-            if not is_independent_child(retried, after):
-                after.unmet_edges += 1  # also in units that have not started
-        reset_step(retried)
-    free_idle_slot(context, step.unit)
-    for retried in steps:
+    for retried in retried_steps:
         retried.not_before = retry_at
-        retried.unmet_edges = sum(is_blocking(before, retried) for before in retried.before)
-    if (
-        step.semantics.retry.remediates_before_retry
-        and step.unit.on_failure_steps
-        and _has_remediation(step)
-    ):
-        step.unit.is_remediating = True
-        _start_on_failure_steps(context, step.unit.on_failure_steps)
-    for retried in steps:
-        try_start(context, retried)
+    if step.unit.has_hooks and step.semantics.retry.backs_off_after_remediation:
+        context.expect_reply(step.unit)
+        context.issue(DeleteHooks(step.unit.unit.id, failed=True))
 
 
 def _has_remediation(failed_step: StepRun) -> bool:
@@ -314,14 +352,19 @@ def _start_on_failure_steps(context: DecisionContext, steps: list[StepRun]) -> N
 
 
 def _finish_remediation(context: DecisionContext, unit: UnitRun) -> None:
-    """Retry a unit whose on-failure steps have all passed, and reset those steps."""
-    if not all(step.state is StepState.PASSED for step in unit.on_failure_steps):
+    """Retry a unit whose on-failure steps have all ended, and reset those steps."""
+    needed_states = FINAL_STATES if unit.delayed_retry else {StepState.PASSED}
+    if not all(step.state in needed_states for step in unit.on_failure_steps):
         return
     unit.is_remediating, unit.on_failure_hooks = False, unit.hook_runs(context.now, on_failure=True)
     for step in unit.on_failure_steps:
         reset_step(step)
     for step in unit.on_failure_steps:
         step.unmet_edges = 1 + sum(is_blocking(before, step) for before in step.before)
+    if unit.delayed_retry is not None:
+        (failed_step, failure), unit.delayed_retry = unit.delayed_retry, None
+        ordinary_steps = [step for step in unit.steps if not step.step.only_on_failure]
+        _schedule_retry(context, failed_step, failure, ordinary_steps)
     start_unit(context, unit)
 
 

@@ -21,7 +21,6 @@ MAX_PROBE_INTERVAL = Ms(2_000)
 
 def enter_gate(context: DecisionContext, step: StepRun) -> None:
     """Start waiting at the gate of a step whose objects are all written."""
-    semantics = step.semantics
     step.applied_at = step.changed_at = context.now
     step.gating_count = sum(run.state is ItemState.GATING for run in step.items)
     context.set_step_state(step, StepState.GATING)
@@ -30,9 +29,8 @@ def enter_gate(context: DecisionContext, step: StepRun) -> None:
         _finish_gate(context, step)
         return
     set_deadline(context, step)
-    next_steps = (step_after.step for step_after in step.after if step_after.unit is step.unit)
-    if any(next_step.wave_key != step.step.wave_key for next_step in next_steps):
-        step.next_check_at = Ms(context.now + semantics.pause)
+    if not step.is_in_last_wave:
+        step.next_check_at = Ms(context.now + step.pause)
     check_gate(context, step)
 
 

@@ -15,6 +15,7 @@ from tidegate.errors import Location
 from tidegate.graph.comparison.sides import NodePair, OrderSide, PairedNodes, dependency_keys
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import FieldPath, JsonObject, versionless_key
+from tidegate.model.k8s.pods import POD_SPEC_PATHS
 from tidegate.model.plans.graph import NO_STEP, GraphNode
 from tidegate.model.rollouts.names import step_name
 from tidegate.model.units.policy import GateScope
@@ -23,8 +24,6 @@ from tidegate.model.units.unit import Dependency, Unit, UnitId
 from tidegate.model.views.order_diff import Change, GateChange, GateType
 
 PROBES = ("readinessProbe", "startupProbe")
-POD_SPECS: tuple[tuple[str, ...], ...] = (("spec", "template", "spec"), ("spec",))
-"""Where pods, and objects with a pod template, have their containers."""
 
 
 class _Gate(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +165,7 @@ def _containers_with_paths(
     body: JsonObject,
 ) -> Iterator[tuple[tuple[str, JsonObject], FieldPath]]:
     """Yield the containers of an object by name, with their paths."""
-    for spec in POD_SPECS:
+    for spec in POD_SPEC_PATHS:
         for index, container in enumerate(get_mappings(get_mapping(body, *spec), "containers")):
             yield (get_text(container, "name"), container), (*spec, "containers", index)
 

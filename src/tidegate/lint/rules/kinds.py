@@ -43,15 +43,11 @@ def missing_dependency(context: LintContext) -> Iterator[Diagnostic]:
     yield from missing_service_accounts(context)
     index = dependency_index(context)
     for edge in context.graph.edges:
+        if edge.kind is not EdgeKind.ANNOTATION or edge.must_be_absent:
+            continue
         node = context.graph.nodes[edge.before]
         obj = index.objects.get(edge.after)
-        if (
-            edge.kind is not EdgeKind.ANNOTATION
-            or node.kind is not NodeKind.EXTERNAL
-            or obj is None
-        ):
-            continue
-        if edge.must_be_absent:
+        if node.kind is not NodeKind.EXTERNAL or obj is None:
             continue
         yield Diagnostic(
             message=f"{object_name(obj.ref)} depends on {node.name}, which is not in this"

@@ -11,6 +11,7 @@ from tidegate.lint.pods import template_path
 from tidegate.lint.rule import Diagnostic, DiagnosticTarget, FieldRef, rule
 from tidegate.lint.unit_needs import Consequence, UnitNeed, find_unit_needs
 from tidegate.lint.unit_positions import WAVE, UnitPair, unit_positions
+from tidegate.model.display import count_noun
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.times import MINUTE, Ms, format_duration
@@ -69,7 +70,7 @@ def _needs_text(needs: list[UnitNeed]) -> str:
     """Return the first needed object and the number of the others as text."""
     worst = needs[0]
     others = len({need.name for need in needs}) - 1
-    more = f" and {others} more object{'' if others == 1 else 's'}" if others else ""
+    more = f" and {count_noun(others, 'more object')}" if others else ""
     origin = "which is probably part of it" if worst.is_guess else "which it deploys"
     return f"{worst.name}{more}, {origin}"
 

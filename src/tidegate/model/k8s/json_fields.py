@@ -61,7 +61,11 @@ def get_text(body: Json, *path: str, default: str = "") -> str:
 
 def object_kind(body: Json) -> Kind:
     """Return the kind of an object, from its `apiVersion` and `kind`."""
-    return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    fields = body if isinstance(body, dict) else EMPTY_MAPPING
+    api_version, name = fields.get("apiVersion"), fields.get("kind")
+    return Kind.of(
+        api_version if isinstance(api_version, str) else "", name if isinstance(name, str) else ""
+    )
 
 
 def object_ref(body: Json) -> Ref:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -17,6 +18,8 @@ JsonObject: TypeAlias = dict[str, Json]
 """An object as JSON: its body, or a mapping in it."""
 FieldPath: TypeAlias = tuple[str | int, ...]
 """The path of a field in a body: `("spec", "ports", 0)`."""
+MAX_CACHED_KINDS = 1024
+"""How many kinds are kept; the objects of one command have few kinds."""
 
 
 class Kind(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -26,10 +29,11 @@ class Kind(msgspec.Struct, frozen=True, order=True, gc=False):
     version: str
     name: str
 
-    @classmethod
-    def of(cls, api_version: str, name: str) -> Kind:
+    @staticmethod
+    @lru_cache(maxsize=MAX_CACHED_KINDS)
+    def of(api_version: str, name: str) -> Kind:
         group, _, version = api_version.rpartition("/")
-        return cls(group, version, name)
+        return Kind(group, version, name)
 
     @property
     def api_version(self) -> str:

@@ -190,15 +190,6 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {node.unit: node for node in self.nodes if node.kind is NodeKind.UNIT and node.unit}
 
     @cached_property
-    def object_nodes(self) -> dict[ObjectKey, tuple[int, ...]]:
-        """Nodes that write an object, by its key: several if several units write it."""
-        numbers_by_key: dict[ObjectKey, list[int]] = {}
-        for node in self.nodes:
-            if node.kind is NodeKind.OBJECT and node.key:
-                numbers_by_key.setdefault(node.key, []).append(node.number)
-        return {key: tuple(numbers) for key, numbers in numbers_by_key.items()}
-
-    @cached_property
     def dependency_edges(self) -> tuple[tuple[int, ...], ...]:
         """For each node, the indexes in `edges` of its dependencies."""
         indexes: list[list[int]] = [[] for _ in self.nodes]

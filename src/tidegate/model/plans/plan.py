@@ -70,8 +70,6 @@ class PlanItem(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Whether it deletes itself when it is finished."""
     is_suspended: bool = False
     """Whether Git itself pauses the object."""
-    recreates: bool = False
-    """Whether it is deleted and created again if an immutable field differs."""
     hook: tuple[HookPolicy, ...] | None = None
     """When the hook is deleted. None if the object is not a hook."""
     generates_name: bool = False
@@ -130,6 +128,16 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     def is_placeholder(self) -> bool:
         """Whether the step has no objects, no expansion and no barrier."""
         return not (self.batches or self.expansion or self.barrier)
+
+    @property
+    def only_creates(self) -> bool:
+        """Whether it only creates what is missing: the Namespace of `CreateNamespace=true`.
+
+        Argo CD writes that ahead of the first wave: `Sync` of
+        gitops-engine/pkg/sync/sync_context.go in 3.5.
+        """
+        actions = {item.action for batch in self.batches for item in batch}
+        return actions == {ItemAction.CREATE}
 
     @property
     def is_test(self) -> bool:

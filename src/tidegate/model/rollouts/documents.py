@@ -150,7 +150,7 @@ class RunObjectDocument(
 ):
     """JSON form of `RunObject`."""
 
-    deed: ItemAction = ItemAction.APPLY
+    action: ItemAction = ItemAction.APPLY
     hook: bool = False
     gates: bool = True
 
@@ -175,7 +175,7 @@ class RunUnitDocument(
 
     unit: str
     kind: str = ""
-    home: str = ""
+    unit_cluster: str = ""
     """Cluster that has the unit resource."""
     namespace: str = ""
     name: str = ""
@@ -183,7 +183,7 @@ class RunUnitDocument(
     parent: str = ""
     wave: int | None = None
     manager: str = ""
-    sparing: bool = False
+    out_of_sync_only: bool = False
 
 
 class RunHeadDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,14 +217,14 @@ def _unit_document(unit: RunUnit) -> RunUnitDocument:
     return RunUnitDocument(
         unit=str(unit_id),
         kind=unit_id.kind,
-        home=unit_id.cluster,
+        unit_cluster=unit_id.cluster,
         namespace=unit_id.namespace,
         name=unit_id.name,
         cluster=unit.cluster,
         parent=str(unit.parent) if unit.parent else "",
         wave=unit.wave,
         manager=unit.manager,
-        sparing=unit.out_of_sync_only,
+        out_of_sync_only=unit.out_of_sync_only,
     )
 
 
@@ -232,7 +232,7 @@ def _step_document(step: RunStep) -> RunStepDocument:
     objects = tuple(
         RunObjectDocument(
             **msgspec.structs.asdict(ObjectIdentity.from_ref(item.ref)),
-            deed=item.action,
+            action=item.action,
             hook=item.is_hook,
             gates=item.is_gating,
         )
@@ -253,7 +253,7 @@ def _step_document(step: RunStep) -> RunStepDocument:
 def run_head_from_document(document: RunHeadDocument) -> RunHead:
     """Return the head of a JSON document. Raises KeyError for an unknown unit."""
     unit_ids = {
-        unit.unit: UnitId(unit.kind, unit.home, unit.namespace, unit.name)
+        unit.unit: UnitId(unit.kind, unit.unit_cluster, unit.namespace, unit.name)
         for unit in document.units
     }
     return RunHead(
@@ -274,7 +274,7 @@ def _unit_from_document(unit: RunUnitDocument, unit_ids: Mapping[str, UnitId]) -
         parent=unit_ids.get(unit.parent),
         wave=unit.wave,
         manager=unit.manager,
-        out_of_sync_only=unit.sparing,
+        out_of_sync_only=unit.out_of_sync_only,
     )
 
 
@@ -288,6 +288,6 @@ def _step_from_document(step: RunStepDocument, unit_ids: Mapping[str, UnitId]) -
         stage=step.stage,
         part=step.part,
         objects=tuple(
-            RunObject(item.ref, item.deed, item.hook, item.gates) for item in step.objects
+            RunObject(item.ref, item.action, item.hook, item.gates) for item in step.objects
         ),
     )

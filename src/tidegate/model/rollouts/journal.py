@@ -80,6 +80,3 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     completed_digest: str = ""
     """Digest of the last desired state that was rolled out completely."""
     entries: dict[Ref, JournalEntry] = {}
-
-
-EMPTY_JOURNAL = Journal()

@@ -46,6 +46,8 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the remediation runs before each retry."""
     remediates_last: bool = True
     """Whether the remediation also runs after the last attempt."""
+    backs_off_after_remediation: bool = False
+    """Whether the delay of a retry begins when the remediation has ended, whatever its result."""
     keeps_count: bool = False
     """Whether the count continues when the desired state changes."""
 
@@ -58,6 +60,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     """The values that `decide` reads."""
 
     name: str
+    version: str = ""
+    """The minor version of the engine that the values imitate; empty for Tidegate."""
     fenced: bool
     """Whether a verdict counts only if it refers to the applied version of the object."""
     pause: Ms
@@ -104,6 +108,18 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a unit with an object that another unit also writes is rejected before it starts."""
     child_gates: ChildGates
     """Whether a unit waits for its child units."""
+    dry_runs_on_server: bool
+    """Whether the API server tries all objects before the first write.
+
+    If not, objects that only the server rejects are rejected when they are written.
+    """
+    recreates_jobs: bool
+    """Whether a Job whose immutable fields differ is deleted and created again.
+
+    If not, the write is rejected, unless the Job or its unit forces it.
+    """
+    reverses_prunes_anew: bool
+    """Whether each deletion reverses the waves of those that remain. If not, only the first."""
     retry: Retry
     tolerates_last_degraded: bool = False
     """Whether a Degraded object of the last step, except a hook, may still become healthy."""
@@ -121,6 +137,21 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     """The interval at which a unit checks for a new revision after its rollout; 0 is never."""
     refresh_jitter: Ms = Ms(0)
     """The maximum jitter of the refresh interval."""
+
+    @property
+    def engine(self) -> str:
+        """The shortest value of `--engine` that selects these semantics."""
+        is_default = SEMANTICS_BY_NAME[self.name].version == self.version
+        return self.name if is_default else f"{self.name}={self.version}"
+
+    def at_version(self, other: Semantics) -> Semantics:
+        """Return these semantics, as changed by the settings of a unit, at the version of others.
+
+        Both imitate the same engine.
+        """
+        return msgspec.structs.replace(
+            self, version=other.version, gate_check_delay=other.gate_check_delay
+        )
 
     def heal_delay(self, attempt: int) -> Ms:
         """Return the delay between the last sync and an attempt to heal.
@@ -164,14 +195,18 @@ TIDEGATE = Semantics(
     waits_for_confirmation=False,
     rejects_shared=True,
     child_gates=ChildGates.ALWAYS,
+    dry_runs_on_server=True,
+    recreates_jobs=True,
+    reverses_prunes_anew=False,
     retry=Retry(limit=5, backoff=Ms(5 * SECOND), factor=2, backoff_limit=Ms(3 * MINUTE)),
 )
 ARGOCD = Semantics(
     name="argocd",
+    version="3.5",
     fenced=False,
     pause=Ms(2 * SECOND),
     gates_last=False,
-    gate_check_delay=Ms(5 * SECOND),
+    gate_check_delay=ZERO,
     gate_check_interval=ZERO,
     dependency_interval=ZERO,
     uses_generic_health=False,
@@ -190,6 +225,9 @@ ARGOCD = Semantics(
     waits_for_confirmation=True,
     rejects_shared=False,
     child_gates=ChildGates.NEVER,
+    dry_runs_on_server=False,
+    recreates_jobs=False,
+    reverses_prunes_anew=True,
     self_heals=True,
     heal_backoff=Ms(2 * SECOND),
     heal_backoff_factor=3,
@@ -203,10 +241,15 @@ ARGOCD = Semantics(
         backoff_limit=Ms(3 * MINUTE),
         restarts_unit=True,
         retries_gates=True,
+        remediates_before_retry=True,
+        backs_off_after_remediation=True,
     ),
 )
+# `appOperationRequeueDelay` of controller/appcontroller.go, new in 3.6.
+ARGOCD_3_6 = msgspec.structs.replace(ARGOCD, version="3.6", gate_check_delay=Ms(5 * SECOND))
 FLUX = Semantics(
     name="flux",
+    version="2.9",
     fenced=False,
     pause=ZERO,
     gates_last=True,
@@ -229,6 +272,9 @@ FLUX = Semantics(
     waits_for_confirmation=False,
     rejects_shared=False,
     child_gates=ChildGates.GATES,
+    dry_runs_on_server=True,
+    recreates_jobs=False,
+    reverses_prunes_anew=False,
     max_concurrent_units=4,
     retry=Retry(
         limit=UNLIMITED,
@@ -239,4 +285,11 @@ FLUX = Semantics(
         retries_gates=True,
     ),
 )
-SEMANTICS_BY_NAME = {rules.name: rules for rules in (TIDEGATE, ARGOCD, FLUX)}
+SEMANTICS_BY_NAME = {
+    "tidegate": TIDEGATE,
+    "argocd": ARGOCD,
+    "argocd=3.5": ARGOCD,
+    "argocd=3.6": ARGOCD_3_6,
+    "flux": FLUX,
+}
+"""Semantics by the values of `--engine`."""

@@ -6,7 +6,7 @@ than before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import pairwise
 
 import msgspec
@@ -58,7 +58,7 @@ def mark_last(steps: Iterable[Step]) -> list[Step]:
     unit_steps = list(steps)
     chain = [step for step in unit_steps if not step.only_on_failure]
     last = chain[-1] if chain else None
-    has_several_waves = len({step.wave_key for step in unit_steps}) > 1
+    has_several_waves = len({step.wave_key for step in unit_steps if not step.only_creates}) > 1
     if (
         last is not None
         and has_several_waves
@@ -100,19 +100,23 @@ def narrow_plan(plan: Plan, narrow_step: Callable[[Step], Step | None]) -> Plan:
     return msgspec.structs.replace(plan, steps=steps, edges=_bridge_edges(plan, remaining))
 
 
-def plan_for_unit(plan: Plan, unit: UnitId) -> Plan:
-    """Return the plan of a single unit, which then waits for no other unit."""
+def plan_for_units(plan: Plan, units: Collection[UnitId]) -> Plan:
+    """Return the plan of some units, which then wait for no other unit."""
+    is_alone = len(units) == 1
 
-    def keep_unit_step(step: Step) -> Step | None:
-        return step if step.unit == unit and step.batches else None
+    def keep_step(step: Step) -> Step | None:
+        is_kept = step.unit in units and (step.batches or not is_alone)
+        return step if is_kept else None
 
-    narrowed = narrow_plan(plan, keep_unit_step)
-    units = tuple(
+    narrowed = narrow_plan(plan, keep_step)
+    planned_units = tuple(
         msgspec.structs.replace(planned_unit, group="")
         for planned_unit in plan.units
-        if planned_unit.id == unit
+        if planned_unit.id in units
     )
-    return Plan.from_fragment(PlanFragment(units=units, steps=narrowed.steps, edges=narrowed.edges))
+    return Plan.from_fragment(
+        PlanFragment(units=planned_units, steps=narrowed.steps, edges=narrowed.edges)
+    )
 
 
 def _bridge_edges(plan: Plan, remaining: dict[str, Step]) -> tuple[Edge, ...]:

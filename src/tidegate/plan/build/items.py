@@ -46,7 +46,6 @@ def make_item(
         readiness_timeout=readiness_timeout(body) or Ms(0),
         expires=has_ttl and not is_hook,
         is_suspended=any(get_value(body, "spec", field) is True for field in PAUSE_FIELDS),
-        recreates=is_job or manifest.options.force,
         hook=manifest.hook_policies,
         is_gating=manifest.is_gating and not manifest.child_units,
         generates_name=is_hook and not get_text(body, "metadata", "name"),

@@ -1,8 +1,8 @@
 """Deletion of objects that are no longer in Git, as a part of the sync, like Argo CD and Flux.
 
-With Argo CD semantics, the waves of pruned objects are reversed, and each wave deletes before it
-applies. With Flux semantics, objects are deleted after everything is applied, last kinds first, and
-their deletion is not awaited.
+With Argo CD semantics, the waves of pruned objects are reversed, again after each deletion, and
+each wave deletes before it applies. With Flux semantics, objects are deleted after everything is
+applied, last kinds first, and their deletion is not awaited.
 
 The digest of the plan stays, because it covers the desired state; prune candidates are added when a
 rollout starts. Objects that require a confirmation are in the plan and marked.
@@ -10,8 +10,9 @@ rollout starts. Objects that require a confirmation are in the plan and marked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 
 import msgspec
 
@@ -132,30 +133,61 @@ def _prune_in_waves(
 ) -> list[Step]:
     """Return the steps of a unit, in which each wave deletes before it applies.
 
-    Objects that may not be pruned still count when waves are reversed.
+    Deletions that come to a wave after it was applied are a step of their own.
     """
-    new_waves = reverse_waves(candidate.wave for candidate in candidates)
-    applied_waves = (step.wave for step in unit_steps if step.phase == Phase.SYNC)
-    last_wave = max([0, *applied_waves, *new_waves.values()]) + 1
-    by_wave: dict[int, list[PlanItem]] = {}
-    for candidate in sorted(filter(_can_prune, candidates), key=lambda candidate: candidate.ref):
-        if not is_crd(candidate.ref.kind):
-            wave = last_wave if candidate.options.prune_last else new_waves[candidate.wave]
-            by_wave.setdefault(wave, []).append(_prune_item(candidate))
-    if not by_wave:
-        return unit_steps
-    steps = list(unit_steps)
-    for wave, items in by_wave.items():
-        matching = (index for index, step in enumerate(steps) if _is_in_wave(step, wave))
-        position = next(matching, None)
+    applied_waves = [step.wave for step in unit_steps if step.phase == Phase.SYNC]
+    rounds = list(
+        _prune_rounds(
+            candidates, applied_waves, reverses_anew=unit.policy.semantics.reverses_prunes_anew
+        )
+    )
+    steps, start, counts = list(unit_steps), 0, Counter[int]()
+    for wave, pruned in rounds:
+        counts[wave] += 1
+        positions = range(start, len(steps))
+        in_wave = (index for index in positions if _is_in_wave(steps[index], wave))
+        position = next(in_wave, None) if counts[wave] == 1 else None
         if position is None:
-            position = next(
-                (index for index, step in enumerate(steps) if _is_after_wave(step, wave)),
-                len(steps),
-            )
-            steps.insert(position, _empty_step(unit, Phase.SYNC, wave))
-        steps[position] = _with_batches(steps[position], (tuple(items), *steps[position].batches))
+            after_wave = (index for index in positions if _is_after_wave(steps[index], wave))
+            position = next(after_wave, len(steps))
+            steps.insert(position, _prune_step(unit, wave, counts[wave]))
+        items = tuple(map(_prune_item, pruned))
+        steps[position] = _with_batches(steps[position], (items, *steps[position].batches))
+        start = position + 1
     return steps
+
+
+def _prune_rounds(
+    candidates: Sequence[PruneCandidate], applied_waves: Sequence[int], *, reverses_anew: bool
+) -> Iterator[tuple[int, list[PruneCandidate]]]:
+    """Yield what is deleted together, with its wave, in order.
+
+    Objects that may not be pruned count when waves are reversed. `reverses_anew`: the waves are
+    those of the objects that still exist, as in `getSyncTasks` of
+    gitops-engine/pkg/sync/sync_context.go in Argo CD 3.5, which runs again after each wave.
+    """
+    existing = sorted(candidates, key=lambda candidate: candidate.ref)
+    remaining = existing
+    new_waves = reverse_waves(candidate.wave for candidate in existing)
+    while remaining:
+        if reverses_anew:
+            new_waves = reverse_waves(candidate.wave for candidate in existing)
+        last_wave = max([0, *applied_waves, *new_waves.values()]) + 1
+        by_wave: dict[int, list[PruneCandidate]] = {}
+        for candidate in remaining:
+            wave = last_wave if candidate.options.prune_last else new_waves[candidate.wave]
+            by_wave.setdefault(wave, []).append(candidate)
+        wave = min(by_wave)
+        pruned = [
+            candidate
+            for candidate in by_wave.pop(wave)
+            if _can_prune(candidate) and not is_crd(candidate.ref.kind)
+        ]
+        if pruned:
+            yield wave, pruned
+        remaining = [*chain.from_iterable(by_wave.values())]
+        gone = {candidate.ref for candidate in pruned}
+        existing = [candidate for candidate in existing if candidate.ref not in gone]
 
 
 def _is_in_wave(step: Step, wave: int) -> bool:
@@ -245,6 +277,15 @@ def _empty_step(unit: PlannedUnit, position: str, wave: int | None = None) -> St
     name = step_id(unit, position) if wave is None else step_id(unit, position, wave)
     stage = position if wave is None else ""
     return Step(id=name, unit=unit.id, cluster=unit.cluster, wave=wave or 0, stage=stage, digest="")
+
+
+def _prune_step(unit: PlannedUnit, wave: int, number: int) -> Step:
+    """Return an empty step for the deletions that come to a wave for the `number`th time."""
+    step = _empty_step(unit, Phase.SYNC, wave)
+    if number == 1:
+        return step
+    stage = f"wave {wave} prune {number}"
+    return msgspec.structs.replace(step, id=f"{step.id}.prune{number}", stage=stage)
 
 
 def _replace_steps(plan: Plan, changed: list[tuple[list[Step], list[Step]]]) -> Plan:

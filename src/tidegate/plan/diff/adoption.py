@@ -14,6 +14,7 @@ import msgspec
 from tidegate.model.k8s.helm_metadata import MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.plan.diff.last_applied import LAST_APPLIED, without_defaults
 from tidegate.plan.diff.owned_fields import (
     APPLY_OPERATION,
     SELF,
@@ -24,7 +25,6 @@ from tidegate.plan.diff.owned_fields import (
     merge_fields,
 )
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 DEFAULT_ADOPTED = frozenset(
     [
         "argocd-application-controller",
@@ -52,14 +52,19 @@ def is_adopted(entry: JsonObject, manager: str, adopted: frozenset[str] = DEFAUL
     """Return whether the manager adopts the fields of an entry. Its own applied fields need not
     be.
     """
-    has_only_status = unadopted_fields(entry) and not adoptable_fields(entry)
+    has_only_status = unadopted_fields(entry) and not _adoptable_fields(entry)
     if entry.get("subresource") or is_applied_by(entry, manager) or has_only_status:
         return False
     name = get_text(entry, "manager")
     return name in adopted or name.startswith(_prefixes(adopted))
 
 
-def adoptable_fields(entry: JsonObject) -> Fields:
+def adopted_fields(entry: JsonObject, live: JsonObject) -> Fields:
+    """Return the fields of an entry that the manager adopts: those that somebody applied."""
+    return without_defaults(_adoptable_fields(entry), entry, live)
+
+
+def _adoptable_fields(entry: JsonObject) -> Fields:
     """Return the fields of an entry without its status and without metadata of a Helm release."""
     return _without(entry_fields(entry), unadopted_fields(entry))
 
@@ -154,7 +159,9 @@ def _replace_operation(path: str, value: Json) -> JsonObject:
 def _merge_entries(live: JsonObject, manager: str, entries: list[JsonObject]) -> JsonObject:
     fields: Fields = {}
     for entry in entries:
-        fields = merge_fields(fields, adoptable_fields(entry))
+        is_ours = is_applied_by(entry, manager)
+        own_fields = _adoptable_fields(entry) if is_ours else adopted_fields(entry, live)
+        fields = merge_fields(fields, own_fields)
     times = [get_text(entry, "time") for entry in entries]
     return {
         "manager": manager,

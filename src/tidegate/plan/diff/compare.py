@@ -12,7 +12,7 @@ from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.change import MASK, DiffAction, Difference, FieldChange
 from tidegate.plan.diff.adoption import (
     DEFAULT_ADOPTED,
-    adoptable_fields,
+    adopted_fields,
     is_adopted,
     unadopted_fields,
 )
@@ -69,7 +69,7 @@ def compare(
         if is_applied_by(entry, manager):
             our_fields = merge_fields(our_fields, entry_fields(entry))
         elif entry in adopted_entries:
-            our_fields = merge_fields(our_fields, adoptable_fields(entry))
+            our_fields = merge_fields(our_fields, adopted_fields(entry, live))
             other_fields.append(unadopted_fields(entry))
         else:
             other_fields.append(entry_fields(entry))

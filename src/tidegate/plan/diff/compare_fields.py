@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.model.k8s.objects import Json, JsonObject
-from tidegate.plan.diff.adoption import LAST_APPLIED
 from tidegate.plan.diff.defaults import (
     ALLOCATED_FIELDS,
     FREE_FORM_FIELDS,
     OMITTED_FIELDS,
     is_default,
 )
+from tidegate.plan.diff.last_applied import LAST_APPLIED
 from tidegate.plan.diff.owned_fields import (
     CONTAINERS,
     SELF,
@@ -98,10 +98,13 @@ class FieldComparison:
     def _compare_removed_fields(
         self, desired: JsonObject, live: JsonObject, our_fields: Fields, path: LinkedPath
     ) -> None:
+        names = {element[2:] for element in our_fields if element != SELF}
+        kept = {name: value for name, value in live.items() if name not in names}
+        siblings = {**kept, **desired}
         for element, owned in our_fields.items():
             name = element[2:]
             if element != SELF and name not in desired:
-                self._compare_removed(live.get(name), owned, (path, name), live)
+                self._compare_removed(live.get(name), owned, (path, name), siblings)
 
     def _compare_value(
         self, desired: Json, live: Json, owned: Fields | None, path: LinkedPath, parent: str

@@ -104,8 +104,9 @@ DEFAULTS: dict[str, tuple[Json, ...]] = {
 
 
 def is_default(value: Json, *, name: str, parent: str, siblings: JsonObject) -> bool:
-    """Return whether a server sets this value by default. `siblings` is the mapping that contains
-    it.
+    """Return whether a server sets this value by default.
+
+    `siblings` are the other fields of the mapping that contains it.
     """
     if parent in FREE_FORM_FIELDS:
         return False
@@ -114,6 +115,11 @@ def is_default(value: Json, *, name: str, parent: str, siblings: JsonObject) -> 
             return value == _default_pull_policy(siblings.get("image"))
         case "targetPort":
             return value == siblings.get("port")
+        case "completions":
+            # `SetDefaults_Job` of pkg/apis/batch/v1/defaults.go in Kubernetes 1.36.
+            return value == 1 and siblings.get("parallelism") is None
+        case "serviceAccount":
+            return value == siblings.get("serviceAccountName")
         case _ if name in ALLOCATED_FIELDS:
             return parent in {"spec", "ports"}
         case _:

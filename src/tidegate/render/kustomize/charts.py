@@ -56,7 +56,7 @@ class HelmShimServer:
         self.error: RenderError | None = None
 
     def listen(self) -> socket.socket:
-        """Write the scripts that kustomize calls, and open a socket beside them."""
+        """Write the scripts that kustomize calls, and open a socket in the same directory."""
         for command in COMMANDS:
             shutil.copyfile(Path(__file__).with_name("helm_shim.py"), self._scratch / command)
         listener = socket.socket(socket.AF_UNIX)

@@ -2,7 +2,7 @@
 
 Boxes are placed in columns after the boxes that they wait for. A column that is too high
 continues next to itself, and too many columns continue below. Arrows run from the right
-edge of a box to the left edge of another, behind the boxes; inverted arrows are drawn on top.
+edge of a box to the left edge of another, below the boxes; inverted arrows are drawn on top.
 """
 
 from __future__ import annotations

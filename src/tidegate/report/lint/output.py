@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from html import escape
 
 from tidegate.errors import Location, sanitize
+from tidegate.model.display import count_noun, join_limited
 from tidegate.model.display_paths import location_text
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Json
@@ -101,7 +102,7 @@ def _occurrences_text(finding: Finding) -> str:
     shown = [*dict.fromkeys(named)][: MAX_PLACES - 1]
     more = len(finding.same_cause) - len(shown)
     if not shown:
-        return f"{more} more time{'' if more == 1 else 's'} in the same place"
+        return f"{count_noun(more, 'more time')} in the same place"
     places = f"at {' and '.join(shown)}" if not more else f"at {', '.join(shown)}"
     return f"{places} and {more} more" if more else places
 
@@ -180,15 +181,10 @@ def _empty_cluster_lines(report: LintReport) -> Iterator[str]:
         if title and group:
             yield f"  {title}:"
         for dependency in group:
-            needed_by = ", ".join(dependency.needed_by[:MAX_DEPENDENTS])
-            more = (
-                f" and {len(dependency.needed_by) - MAX_DEPENDENTS} more"
-                if len(dependency.needed_by) > MAX_DEPENDENTS
-                else ""
-            )
+            needed_by = join_limited(dependency.needed_by, MAX_DEPENDENTS)
             yield (
                 f"  {'  ' if title else ''}{sanitize(dependency.name)}, needed by"
-                f" {sanitize(needed_by)}{more}"
+                f" {sanitize(needed_by)}"
             )
 
 

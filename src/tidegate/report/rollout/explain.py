@@ -84,8 +84,18 @@ def explain_failure(
     return rows
 
 
-def explain_timeout(progress: RolloutProgress, evidence: Iterable[Evidence]) -> list[Row]:
-    """Return what gates still waited for at the timeout, and why."""
+def explain_stop(progress: RolloutProgress, evidence: Iterable[Evidence]) -> list[Row]:
+    """Return which steps were still retried, and at a timeout what gates waited for, and why."""
+    return [
+        *(
+            (Span(f"  {progress.step_title(step)} was still retried: "), Span(step.last_error))
+            for step in progress.retried_steps()[:MAX_FAILURES]
+        ),
+        *(_timeout_rows(progress, evidence) if progress.has_timed_out else ()),
+    ]
+
+
+def _timeout_rows(progress: RolloutProgress, evidence: Iterable[Evidence]) -> list[Row]:
     evidence_by_object = {ClusterRef(item.cluster, item.ref): item for item in evidence}
     rows: list[Row] = []
     for step, wait in pending_waits(progress):
@@ -224,6 +234,7 @@ def rollout_explanation(
     progress: RolloutProgress, evidence: Iterable[Evidence]
 ) -> RolloutExplanation:
     messages = [step.message for step in progress.failed_steps()]
+    messages += [step.last_error for step in progress.retried_steps()]
     return RolloutExplanation(
         outcome=RolloutOutcome.TIMED_OUT if progress.has_timed_out else progress.outcome,
         duration=Ms(progress.now - progress.start),

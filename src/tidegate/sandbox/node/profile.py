@@ -1,4 +1,4 @@
-"""Profile of container behavior: durations, failures, and the assumptions behind them.
+"""Profile of container behavior: durations, failures, and their assumptions.
 
 A `Profile` is a list of rules. Each rule selects some containers and changes some fields of
 their ContainerProfile; the last rule that sets a field wins. A profile file extends the default

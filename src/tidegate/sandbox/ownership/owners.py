@@ -21,7 +21,7 @@ MAX_CACHED_ENTRIES = 50_000
 
 
 class Operation(StrEnum):
-    """How a manager came to own fields: by server-side apply, or by any other write."""
+    """The operation by which a manager owns fields: a server-side apply, or any other write."""
 
     APPLY = "Apply"
     UPDATE = "Update"
@@ -33,7 +33,7 @@ class ManagedFieldsEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     manager: str
     """The field manager."""
     operation: Operation
-    """How the manager came to own the fields."""
+    """The operation by which the manager owns the fields."""
     version: str
     """The API version of the fields."""
     time: str = ""

@@ -141,5 +141,5 @@ def _path(name: str, bucket: Bucket) -> str:
     try:
         return normalize_path(name)
     except PathEscapeError:
-        problem = f"the object `{sanitize(name)}` has an invalid path in of a tree"
+        problem = f"the object `{sanitize(name)}` is not a valid path of a file"
         raise SourceError("source.bucket.object", problem, location=bucket.location) from None

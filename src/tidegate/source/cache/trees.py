@@ -109,7 +109,7 @@ class TreeStore:
                 )
 
     def remove_leftovers(self) -> None:
-        """Remove incomplete trees that killed processes left behind."""
+        """Remove incomplete trees of killed processes."""
         for path in list_directory(self._staging):
             if path.is_dir():
                 self.remove(path)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import configparser
 from collections.abc import Collection, Iterator, Sequence
 
-from tidegate.errors import Location, sanitize
-from tidegate.files import PathEscapeError, RootedFiles
+from tidegate.errors import Location
+from tidegate.model.display import join_quoted
 from tidegate.model.finding import Finding, Severity
 from tidegate.workspace.discovery.scan import MANIFEST_SUFFIXES, RepositoryScan
 
@@ -61,12 +61,10 @@ def _finding(
     """Yield one finding about all paths."""
     if not paths:
         return
-    name = f"`{sanitize(paths[0])}`"
-    subject = f"{name} and {len(paths) - 1} more" if len(paths) > 1 else name
     yield Finding(
         code=code,
         severity=severity,
-        message=f"{subject} {verbs[len(paths) > 1]}",
+        message=f"{join_quoted(paths, 1)} {verbs[len(paths) > 1]}",
         location=Location(paths[0]),
         reason=reason,
         fix=fix,
@@ -85,7 +83,7 @@ def _lfs_pointers(scan: RepositoryScan) -> list[str]:
         for file in scan.files
         if file.endswith(LFS_SUFFIXES)
         and scan.is_searched(file)
-        and _read(scan, file, len(LFS_START)) == LFS_START
+        and scan.content(file, len(LFS_START)) == LFS_START
     ]
 
 
@@ -95,7 +93,7 @@ def _submodules(scan: RepositoryScan) -> Iterator[str]:
         return
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     try:
-        parser.read_string(_read(scan, SUBMODULES_FILE, MAX_CONFIG_SIZE).decode(errors="replace"))
+        parser.read_string(scan.content(SUBMODULES_FILE, MAX_CONFIG_SIZE).decode(errors="replace"))
     except configparser.Error:
         return
     for section in parser.sections():
@@ -103,11 +101,3 @@ def _submodules(scan: RepositoryScan) -> Iterator[str]:
         directory = scan.root / path
         if path and not (directory.is_dir() and any(directory.iterdir())):
             yield path
-
-
-def _read(scan: RepositoryScan, file: str, size: int) -> bytes:
-    try:
-        with RootedFiles(scan.root).open(file) as opened:
-            return opened.read(size)
-    except (OSError, PathEscapeError):
-        return b""

@@ -50,7 +50,7 @@ def values_findings(charts: Iterable[str], scan: RepositoryScan) -> list[Finding
             code="units.values",
             severity=Severity.NOTE,
             message=f"chart `{chart}` is rendered with its `values.yaml` only; it also has"
-            f" {join_files(files)}",
+            f" {join_quoted(files, MAX_UNUSED_NAMED)}",
             location=Location(files[0]),
             reason="no unit in this repository says which values files the chart is deployed with",
             fix=f"choose one with `--values {files[0]}`",
@@ -73,24 +73,17 @@ def environment_values(chart: str, scan: RepositoryScan) -> list[str]:
     )
 
 
-def join_files(files: list[str]) -> str:
-    named = ", ".join(f"`{file}`" for file in files[:MAX_UNUSED_NAMED])
-    more = len(files) - MAX_UNUSED_NAMED
-    return f"{named} and {more} more" if more > 0 else named
-
-
 def template_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) -> list[Finding]:
     """Return the note about files that are templates of units."""
     created = {name for unit_tree in unit_trees for name in unit_tree.identifiers}
     files = scan.list_templates(created)
     if not files:
         return []
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
     return [
         Finding(
             code="units.template",
             severity=Severity.NOTE,
-            message=f"`{files[0]}`{more} is a template of a unit, and was not read",
+            message=f"{join_quoted(files, 1)} is a template of a unit, and was not read",
             location=Location(files[0]),
             reason="the values of its expressions are filled in before it is applied",
             fix="pass the directory with the filled-in files as PATH to check them",

@@ -11,7 +11,7 @@ from tidegate.workspace.discovery.unit_tree import UnitTree, renders_itself
 
 
 def without_bootstrap_dependencies(unit_tree: UnitTree) -> UnitTree:
-    """Return the tree; a root that deploys itself does not wait for the units beside it.
+    """Return the tree; a root that deploys itself does not wait for its sibling units.
 
     All files of its directory are applied by hand with it, so nothing waits forever.
     """
@@ -20,12 +20,12 @@ def without_bootstrap_dependencies(unit_tree: UnitTree) -> UnitTree:
     if location is None or root.unit.is_implicit or not renders_itself(root.unit):
         return unit_tree
     directory = posixpath.dirname(location.name)
-    beside = {
+    siblings = {
         member.unit.id
         for member in others
         if member.unit.location and posixpath.dirname(member.unit.location.name) == directory
     }
-    kept = tuple(item for item in root.unit.dependencies if item.unit not in beside)
+    kept = tuple(item for item in root.unit.dependencies if item.unit not in siblings)
     if kept == root.unit.dependencies:
         return unit_tree
     findings = tuple(
@@ -38,7 +38,7 @@ def without_bootstrap_dependencies(unit_tree: UnitTree) -> UnitTree:
             unit=root.unit.id,
         )
         for item in root.unit.dependencies
-        if item.unit in beside
+        if item.unit in siblings
     )
     root = replace(root, unit=replace(root.unit, dependencies=kept))
     return replace(unit_tree, members=(root, *others), findings=(*unit_tree.findings, *findings))

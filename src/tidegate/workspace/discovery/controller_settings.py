@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from tidegate.dialect.argo import settings as argo
@@ -198,23 +197,6 @@ def is_rolling_sync_off(settings: Mapping[str, ControllerSetting]) -> bool:
     """
     setting = settings.get(PROGRESSIVE_SYNCS_SETTING)
     return setting is not None and str(setting.value).lower() != "true"
-
-
-def with_rolling_sync(unit_tree: UnitTree, settings: Mapping[str, ControllerSetting]) -> UnitTree:
-    """Return the tree with the steps that are in force under Argo CD semantics."""
-    if not is_rolling_sync_off(settings):
-        return unit_tree
-    members = tuple(
-        replace(member, unit=_with_ignored_step(member.unit)) for member in unit_tree.members
-    )
-    return replace(unit_tree, members=members)
-
-
-def _with_ignored_step(unit: Unit) -> Unit:
-    step = unit.rolling_sync_step and msgspec.structs.replace(
-        unit.rolling_sync_step, is_enforced=False
-    )
-    return msgspec.structs.replace(unit, rolling_sync_step=step)
 
 
 def rolling_sync_findings(

@@ -332,7 +332,13 @@ async def _scan_target(
     search_path = target.path.relative_to(target.root).as_posix()
     scan = RepositoryScan(target.root, files, search_path, escaping_links=tree.escaping_links)
     vendored = VendoredCharts(scan.files, scan.root)
-    return scan, replace(settings, vendored=vendored, scanned_tree=tree, read=scan.read_documents)
+    return scan, replace(
+        settings,
+        vendored=vendored,
+        scanned_tree=tree,
+        scanned_files=scan.rooted_files,
+        read=scan.read_documents,
+    )
 
 
 async def _discover_plain_units(

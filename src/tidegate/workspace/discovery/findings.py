@@ -285,15 +285,8 @@ def _uncertainty_findings(member: RenderedUnit) -> Iterator[Finding]:
         refusals = member.result.refusals
         for error in (*refusals, *render_notes(member.result)):
             severity = Severity.NOTE if error.code in NOTE_CODES else Severity.WARNING
-            yield Finding(
-                code=error.code,
-                severity=Severity.ERROR if error in refusals else severity,
-                message=f"`{member.unit.id}`: {error.problem}",
-                location=error.location or member.unit.location,
-                fix=error.hint,
-                unit=member.unit.id,
-                error_problem=error.problem,
-            )
+            severity = Severity.ERROR if error in refusals else severity
+            yield Finding.from_error(error, severity, member.unit)
 
 
 def _unknown_variable_findings(members: Iterable[RenderedUnit]) -> Iterator[Finding]:

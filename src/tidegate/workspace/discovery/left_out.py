@@ -159,12 +159,11 @@ def _finding(overlay: str, units: list[Unit], scan: RepositoryScan) -> Finding:
     """Return the finding about the files that a kustomization leaves out, which may be intended."""
     kustomization = scan.overlays[overlay]
     files = list(dict.fromkeys(unit.location.name for unit in units if unit.location))
-    named = ", ".join(f"`{file}`" for file in files[:MAX_NAMED])
-    more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
     return Finding(
         code="units.left-out",
         severity=Severity.NOTE,
-        message=f"`{kustomization}` does not include {named}{more}, so nothing deploys it",
+        message=f"`{kustomization}` does not include {join_quoted(files, MAX_NAMED)}, so nothing"
+        " deploys it",
         location=Location(kustomization),
         reason="the entry is commented out"
         if all(_is_commented_out(file, overlay, kustomization, scan) for file in files)

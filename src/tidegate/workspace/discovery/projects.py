@@ -386,8 +386,8 @@ def _missing_finding(
 
 
 def _is_project(document: Document) -> bool:
-    kind, version = (get_text(document.body, key) for key in ("kind", "apiVersion"))
-    return kind == KIND and version.startswith("argoproj.io/")
+    body = document.body
+    return body.get("kind") == KIND and get_text(body, "apiVersion").startswith("argoproj.io/")
 
 
 def _global_project_entries(setting: ControllerSetting | None) -> list[dict[str, Json]]:

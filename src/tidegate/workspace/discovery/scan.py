@@ -21,7 +21,7 @@ from tidegate.documents import Document, read_documents
 from tidegate.errors import DocumentError
 from tidegate.files import PathEscapeError, RootedFiles
 from tidegate.model.config import ControllerSetting
-from tidegate.model.finding import Finding, Severity
+from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import DeclaredSource, SourceObject
@@ -77,22 +77,6 @@ ARGOCD_CM_MARKER = b"argocd-cm"
 """Text in every ConfigMap with settings of Argo CD."""
 
 
-@dataclass
-class KeptContents:
-    """Contents of files that were read, up to a total size."""
-
-    contents: dict[str, bytes] = field(default_factory=dict)
-    """By file, its content."""
-    size: int = 0
-    """Total size of these contents in bytes."""
-
-    def add(self, name: str, content: bytes) -> None:
-        """Keep a content if there is room."""
-        if self.size + len(content) <= MAX_KEPT_SIZE:
-            self.contents[name] = content
-            self.size += len(content)
-
-
 @dataclass(frozen=True)
 class RepositoryScan:
     """A tree of files, and what they define. Paths start at `root`."""
@@ -113,7 +97,6 @@ class RepositoryScan:
     """Files that are no YAML because they have template syntax."""
     unit_finder: UnitFinder = field(default_factory=UnitFinder, repr=False, compare=False)
     _hidden: dict[str, bool] = field(default_factory=dict, repr=False)
-    _kept: KeptContents = field(default_factory=KeptContents, repr=False, compare=False)
     _parsed: dict[str, tuple[Document, ...]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -205,7 +188,7 @@ class RepositoryScan:
 
         Most files are rendered by some unit, and rules and locations need their objects again.
         """
-        if self._kept.contents.get(name) != content:
+        if self.rooted_files.kept(name) != content:
             return read_documents(content, name)
         if name not in self._parsed:
             self._parsed[name] = read_documents(content, name)
@@ -388,21 +371,14 @@ class RepositoryScan:
         )
 
     @cached_property
-    def _rooted_files(self) -> RootedFiles:
-        return RootedFiles(self.root)
+    def rooted_files(self) -> RootedFiles:
+        """The files, for reading; discovery, rendering and rules share what was read."""
+        return RootedFiles(self.root, MAX_KEPT_SIZE)
 
-    def content(self, name: str) -> bytes:
-        """Return the content of a file, which is read once; empty if it cannot be read."""
-        content = self._kept.contents.get(name)
-        if content is None:
-            content = self._read_file(name)
-            self._kept.add(name, content)
-        return content
-
-    def _read_file(self, name: str) -> bytes:
+    def content(self, name: str, limit: int = MAX_FILE_SIZE) -> bytes:
+        """Return the start of a file; empty if it cannot be read."""
         try:
-            with self._rooted_files.open(name) as file:
-                return file.read(MAX_FILE_SIZE)
+            return self.rooted_files.read(name, limit)
         except (OSError, PathEscapeError, ValueError):
             return b""
 
@@ -427,7 +403,7 @@ class RepositoryScan:
                 if error.code == IS_TEMPLATE or _is_at_variable(content, error):
                     self.template_files.add(name)
                 else:
-                    self.parse_findings.append(finding_from_error(error))
+                    self.parse_findings.append(Finding.from_error(error))
             return ()
 
     def _is_hidden(self, name: str) -> bool:
@@ -497,17 +473,6 @@ def find_data_objects(documents: Iterable[Document]) -> Iterator[tuple[DataKey, 
                 (kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name")),
                 replace_with_placeholders(document) if "sops" in body else document,
             )
-
-
-def finding_from_error(error: DocumentError) -> Finding:
-    return Finding(
-        code=error.code,
-        severity=Severity.ERROR,
-        message=error.problem,
-        location=error.location,
-        fix=error.hint,
-        error_problem=error.problem,
-    )
 
 
 def topmost(folders: Iterable[str], scan: RepositoryScan) -> list[str]:

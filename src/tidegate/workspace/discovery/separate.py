@@ -13,13 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.errors import Location
+from tidegate.model.display import join_quoted
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.rendering import ToolDetection
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.workspace.discovery.ambiguity import (
     environment_values,
-    join_files,
     values_findings,
 )
 from tidegate.workspace.discovery.result import DiscoveryResult
@@ -164,7 +164,7 @@ def environment_findings(charts: Iterable[str], scan: RepositoryScan) -> list[Fi
                 code="units.values",
                 severity=Severity.NOTE,
                 message=f"chart `{chart}` is rendered once with each of"
-                f" {join_files(files[:MAX_ENVIRONMENTS])}{without}",
+                f" {join_quoted(files[:MAX_ENVIRONMENTS], MAX_ENVIRONMENTS)}{without}",
                 location=Location(files[0]),
                 reason="no unit in this repository says which values files the chart is deployed"
                 " with",

@@ -25,6 +25,7 @@ from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.policy import Policy, Tracking
 from tidegate.model.units.rendering import (
@@ -130,6 +131,15 @@ class UnitTree(msgspec.Struct, frozen=True):
         """Its units, by their IDs and by their locations."""
         units = (member.unit for member in (*self.members, *self.unread))
         return frozenset(name for unit in units for name in _identifiers(unit))
+
+
+def root_bodies(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
+    """Return the unit resources of roots, as their files have them."""
+    return {
+        unit_tree.root_id: unit_tree.root_document.body
+        for unit_tree in unit_trees
+        if unit_tree.root_document is not None
+    }
 
 
 class _Node(msgspec.Struct):

@@ -52,7 +52,7 @@ from tidegate.workspace.rendering.sources import decode_data
 
 EMPTY_FILE = "nothing.yaml"
 STUB_MARK: JsonObject = {"tidegate.dev/stub": "true"}
-"""Annotation of an object that stands for one of a base that was not fetched."""
+"""Annotation of a placeholder for the objects of a base that was not fetched."""
 _VERSION_NUMBERS = lazy_regex(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(-[0-9A-Za-z.-]+)?")
 
 
@@ -79,7 +79,7 @@ async def base_of_targets(targets: Sequence[JsonObject], cache: Cache) -> Fetche
 
 
 def is_stub(document: Document) -> bool:
-    """Return whether an object only stands for one of a base that was not fetched."""
+    """Return whether an object is a placeholder for the objects of a base that was not fetched."""
     return get_mapping(document.body, "metadata", "annotations").items() >= STUB_MARK.items()
 
 

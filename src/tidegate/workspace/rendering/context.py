@@ -57,7 +57,8 @@ class RenderContext:
         """Files that were searched; shared between units, as many use the same directory."""
         self.worker_pool = settings.worker_pool or WorkerPool(settings.cores)
         self._checkouts_lock = asyncio.Lock()
-        self._rooted_files: dict[Path, RootedFiles] = {}
+        scanned = settings.scanned_files
+        self._rooted_files = {scanned.root: scanned} if scanned is not None else {}
         self._local_checkouts: dict[Path, tuple[Checkout, ...]] = {}
         self._fetched: dict[tuple[SourceRef, str | None], Snapshot | TidegateError] = {}
         self._fetch_locks: dict[tuple[SourceRef, str | None], asyncio.Lock] = {}

@@ -1,4 +1,4 @@
-"""Asks the real Argo CD what it says of some thousand bodies, and keeps its answers.
+"""Evaluates some thousand objects with the real Argo CD, and records the results.
 
 It needs Go and the network: `python -m tests.conformance.oracles.argo_health`.
 """
@@ -47,7 +47,7 @@ def bodies() -> dict[bytes, Shape]:
 
 
 def is_kept(shape: Shape, answer: bytes) -> bool:
-    """Rows are blind to types: a body at which a script stops may be one that nobody writes."""
+    """Return whether a result is recorded: a script may fail on types that rows accept."""
     return not isinstance(shape, RowShape) or SCRIPT_ERROR not in answer
 
 

@@ -1,7 +1,7 @@
-"""Shapes that are read off the rows: whatever a row asks for is there, is not there, or is odd.
+"""Objects derived from the rows: each value that a row reads is present, missing or unusual.
 
-Half of the bodies are steered so that one case of the row, chosen by chance, is likely to hold.
-What Argo CD says of them is its own word: our verdict only chooses what it is asked.
+Half of the objects are generated so that a random case of the row is likely to match. The results
+are those of Argo CD: our verdict only selects the objects.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class RowShape(Shape):
     row: HealthRow
 
     def body(self, rng: Random) -> dict[str, Json]:
-        """One that we take for a state, chosen by chance, so that rare states are asked for."""
+        """An object that has a given state by our rules, so that rare states are covered."""
         states = sorted({case.health for _, case in _cases(self.row) if case.health})
         expected = rng.choice(states)
         made = (self.any_body(rng) for _ in range(TRIES))

@@ -1,4 +1,4 @@
-"""Shapes of other people's kinds, for which Argo CD brings scripts."""
+"""Objects of third-party kinds for which Argo CD has scripts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def list_results(api_version: str, kinds: Sequence[str], amount: int, maker: Mak
 def phased(
     api_version: str, kind: str, path: str, phases: Sequence[object], **more: object
 ) -> Shape:
-    """A kind with one field that tells all."""
+    """A kind whose health depends on one field."""
     fixed = {name.replace("__", "."): [value] for name, value in more.items()}
     return Shape(api_version, kind, 6 * len(phases), {**fixed, path: phases})
 

@@ -15,7 +15,7 @@ Fields: TypeAlias = dict[str, Sequence[object] | Maker]
 
 
 class _Absent:
-    """Stands for a field that is left out."""
+    """Marks a field that is left out."""
 
 
 ABSENT = _Absent()
@@ -34,7 +34,7 @@ class ConditionShape:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Bodies of one kind, so many of them; `fields` by path, dots between names."""
+    """Objects of one kind, and their number; `fields` by path, with dots between names."""
 
     api_version: str
     kind: str

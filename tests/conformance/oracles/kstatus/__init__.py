@@ -1,5 +1,5 @@
-"""Flux's kstatus as an oracle: random objects, and what it says of them.
+"""Flux's kstatus as an oracle: random objects, and their results.
 
-Run this package with `python -m` to ask it anew; that needs Go and its module proxy. The answers
-are in tests/data/health.
+Run this package with `python -m` to record them again; that needs Go and its module proxy. The
+results are in tests/data/health.
 """

@@ -23,7 +23,7 @@ ITS_POD_KEEPS = frozenset({"apiVersion", "kind", "name", "containerStatuses"})
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An object; the pods that its selector finds, if they are asked; its age in seconds."""
+    """An object, the pods that its selector matches, and its age in seconds."""
 
     body: JsonObject
     pods: list[JsonObject] | None = None

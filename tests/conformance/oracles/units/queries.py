@@ -26,7 +26,7 @@ class Answer:
 
 
 class Oracle:
-    """It runs as long as somebody asks."""
+    """It runs as long as it has requests."""
 
     def __init__(self, program: Path, path: str) -> None:
         self.folder = TemporaryDirectory()

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.helm_oracle import find_helm
 
 KUSTOMIZE = "v5.8.1"
-"""What both Argo CD 3.5 and Flux 2.9 bring along."""
+"""Modules that are part of both Argo CD 3.5 and Flux 2.9."""
 
 HERE = Path(__file__).parent
 

@@ -27,17 +27,17 @@ PLAIN: JsonObject = {
         "destination": {"server": "https://kubernetes.default.svc"},
     },
 }
-"""A directory that nobody has put into an Application, as Argo CD would read it."""
+"""A directory that no Application deploys, as Argo CD would read it."""
 
 
 def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, Answer]]:
-    """Each unit after the one that brings it, with what is in the cluster by then."""
+    """Each unit after its parent, with the objects that are in the cluster by then."""
     clusters: dict[str, Cluster] = {}
     rendered: dict[tuple[str, str], list[JsonObject]] = {}
     for unit in expected(shape).units:
         cluster = clusters.setdefault(unit.of, {identity(KEY): KEY})
         if unit.parent is None:
-            # Somebody applies the file by hand, and all that is in it.
+            # A user applies the file by hand, with all its objects.
             rendered[unit.of, ""] = _in_file(shape, (unit.place or "").split(":")[0])
             cluster |= {identity(item): item for item in rendered[unit.of, ""]}
         body = _unit_resource(unit, rendered[unit.of, unit.parent or ""])
@@ -76,7 +76,7 @@ def _unit_resource(unit: Expected, among: list[JsonObject]) -> JsonObject:
 
 
 def _applied(objects: list[JsonObject], namespace: str | None) -> list[JsonObject]:
-    """What Argo CD's controller keeps: the last of what stands there several times."""
+    """The objects that Argo CD's controller keeps: of duplicates, the last one."""
     last: dict[tuple[str, str], JsonObject] = {}
     for item in objects:
         group = str(item["apiVersion"]).rpartition("/")[0]

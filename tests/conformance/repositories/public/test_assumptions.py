@@ -1,4 +1,4 @@
-"""What is taken to be there, and what is not, however odd the text."""
+"""Assumed and missing dependencies, also in unusual manifests."""
 
 from __future__ import annotations
 

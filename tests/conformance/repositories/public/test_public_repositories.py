@@ -1,6 +1,6 @@
-"""Parts of strangers' repositories: each is answered, and says what it leans on.
+"""Parts of public repositories: their output, with the dependencies that they lack.
 
-`--golden` writes down what is told. What is missing from an empty cluster was written by hand.
+`--golden` records the output. The missing dependencies of an empty cluster are written by hand.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FAILURES = ["missing-secret", "smoke-test"]
 ASSUMING = [
     name for name in CASES if "\ngiven:\n" in (HERE / "expected" / f"{name}.txt").read_text()
 ]
-"""Those that lean on something that is taken to be there."""
+"""Repositories with assumed dependencies."""
 FAR = [name for name, lacks in LACKS.items() if lacks is None]
-"""Those that lack a part of themselves, which could not be had."""
+"""Repositories that lack a part of themselves, which cannot be fetched."""
 UNSEEN = ["argo-elsewhere"]
 """Those of which no unit at all could be looked into."""
 
@@ -44,7 +44,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def simulate(place: Path, case: str, *words: str) -> tuple[int, str]:
-    """The exit code and what is told."""
+    """The exit code and the output."""
     if not (place / case).exists():
         shutil.copytree(HERE / "cases" / case, place / case)
     ran = CliRunner().invoke(cli, ["simulate", case, *words], standalone_mode=False)

@@ -1,4 +1,4 @@
-"""What a simulation says of single objects is what a real cluster would do, case by case."""
+"""Simulated objects behave as they would in a real cluster, case by case."""
 
 from __future__ import annotations
 

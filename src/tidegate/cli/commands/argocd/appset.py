@@ -37,13 +37,7 @@ def appset() -> None:
 @options.OFFLINE
 @options.REPO_MAP
 @click.option("--params", is_flag=True, help="Print the parameters of each Application.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["yaml", "json", "names"]),
-    default="yaml",
-    help="Output format.",
-)
+@options.output_option(["yaml", "json", "names"])
 def generate(file: Path, params: bool, **flags: Unpack[Flags]) -> int:  # noqa: FBT001 - a click parameter
     """Print the Applications that the ApplicationSets in FILE generate, in generator order.
 

@@ -65,24 +65,12 @@ NOUN_ALIASES = {
 @click.option(
     "-A", "--all-namespaces", "everywhere", is_flag=True, help="List objects of all namespaces."
 )
-@click.option(
-    "-n",
-    "--namespace",
-    "namespace_filter",
-    default="flux-system",
-    show_default=True,
-    metavar="NAMESPACE",
-    help="List objects of this namespace.",
-)
+@options.namespace_filter("List objects of this namespace.", default="flux-system")
 @options.OFFLINE
 @options.REPO_MAP
 @with_options(WATCH)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "wide", "json"]),
-    default="text",
-    help="Output format. wide: with sources, untruncated.",
+@options.output_option(
+    ["text", "wide", "json"], text="Output format. wide: with sources, untruncated."
 )
 def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
     """List Kustomizations, HelmReleases and sources with their revision and status.

@@ -19,14 +19,7 @@ from tidegate.cli.unit_arguments import REPOSITORY
     "called", metavar="NAME", required=False, default="", shell_complete=complete_objects
 )
 @with_options((REPOSITORY,), CLUSTER, (options.OFFLINE, options.REPO_MAP))
-@click.option(
-    "-n",
-    "--namespace",
-    "namespace_filter",
-    default="",
-    metavar="NAMESPACE",
-    help="Namespace of the object.",
-)
+@options.namespace_filter("Namespace of the object.")
 @options.OUTPUT
 def trace(kind: str, called: str, **flags: Unpack[Flags]) -> int:
     """Trace an object to its unit, parent units, source and file, like `flux trace`.

@@ -17,7 +17,6 @@ from tidegate.dialect.argo.appset.templates import with_values
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.objects import Json, JsonObject
 
-EXTERNAL_GENERATORS = ("scmProvider", "pullRequest", "plugin", "clusterDecisionResource")
 MAX_SLUG_LENGTH = 50
 
 

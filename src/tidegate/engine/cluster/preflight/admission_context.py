@@ -22,14 +22,15 @@ from tidegate.engine.cluster.preflight.admission import (
     object_labels,
     selects,
 )
-from tidegate.engine.cluster.preflight.probes import crd_kinds
+from tidegate.engine.cluster.preflight.planned_objects import may_answer, may_provide
+from tidegate.engine.cluster.preflight.probes import crd_kinds, failing_webhook
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.engine.evaluator import ObjectEvaluator
 from tidegate.engine.messages import ComparedObject, CompareResult
 from tidegate.model.k8s.kinds import CRD, NAMESPACE
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref, ServedKind, object_body
 from tidegate.model.plans.plan import AWAIT_ACTIONS, ItemAction, PlanItem
-from tidegate.world.messages import Success
+from tidegate.world.messages import ErrorOutcome, Forbidden, Success
 from tidegate.world.requests import Get
 
 UNWRITTEN_ACTIONS = AWAIT_ACTIONS | {ItemAction.DELETE, ItemAction.IGNORE}
@@ -47,6 +48,8 @@ class AdmissionContext(msgspec.Struct):
 
     evaluator: ObjectEvaluator
     live_cache: LiveCache
+    planned_refs: set[ClusterRef] = msgspec.field(default_factory=set)
+    """The objects that the plan writes."""
     _unparsed_crds: list[tuple[ClusterRef, PlanItem]] = msgspec.field(default_factory=list)
     _planned_crds: dict[tuple[str, Kind], KnownCrd] = msgspec.field(default_factory=dict)
     """CRDs that are part of the plan."""
@@ -66,6 +69,7 @@ class AdmissionContext(msgspec.Struct):
             kind = object_ref.ref.kind
             if item.action in UNWRITTEN_ACTIONS:
                 continue
+            self.planned_refs.add(object_ref)
             if kind == CRD:
                 self._unparsed_crds.append((object_ref, item))
             elif kind == NAMESPACE:
@@ -90,6 +94,17 @@ class AdmissionContext(msgspec.Struct):
         if without_schema:
             self.parse_planned_crds()
             yield from self._read_live_crds(without_schema)
+
+    def may_be_accepted_later(
+        self, object_ref: ClusterRef, item: PlanItem, outcome: ErrorOutcome
+    ) -> bool:
+        """Return whether the plan may change what keeps a server from accepting an object."""
+        webhook = failing_webhook(outcome)
+        if webhook:
+            configurations = self._live_configurations.get(object_ref.cluster, {})
+            return may_answer(self.planned_refs, configurations, webhook)
+        need = outcome.message if isinstance(outcome, Forbidden) else ""
+        return may_provide(self.planned_refs, object_ref, item.body, need)
 
     def find_crd(self, object_ref: ClusterRef) -> KnownCrd | None:
         """Return the CRD of an object's kind, the planned one first; None if it is unknown."""

@@ -36,9 +36,10 @@ from tidegate.engine.cluster.writes import build_write
 from tidegate.engine.evaluator import ObjectEvaluator
 from tidegate.engine.messages import CompareResult, Failure
 from tidegate.errors import sanitize
+from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.kinds import POD
 from tidegate.model.k8s.objects import ClusterRef, Ref, object_body
-from tidegate.model.plans.plan import PlannedUnit, Step
+from tidegate.model.plans.plan import ItemAction, PlannedUnit, Step
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import Ms
 from tidegate.model.units.policy import PreflightMode
@@ -86,8 +87,9 @@ class PreflightChecker(msgspec.Struct):
         failures = [
             _immutable_failure(compared_item)
             for compared_item in written
-            if _is_immutable(compared_item)
+            if _is_immutable(compared_item) and self._dry_runs_on_server(compared_item)
         ]
+        failures += filter(None, map(_identity_failure, written))
         return failures + (yield from self._check(written, rewritten, is_last_check=is_last_check))
 
     def find_manifest_failures(self, compared_items: Iterable[ComparedItem]) -> list[ObjectFailure]:
@@ -98,7 +100,10 @@ class PreflightChecker(msgspec.Struct):
         self.admission.parse_planned_crds()
         planned = frozenset(compared.object_ref for *_, compared in unchecked)
         failures = (
-            (candidate.compared_item, find_failure(candidate, None, is_last_check=False))
+            (
+                candidate.compared_item,
+                find_failure(candidate, None, self.admission, is_last_check=False),
+            )
             for candidate in self._candidates(unchecked, planned)
         )
         return [
@@ -144,6 +149,10 @@ class PreflightChecker(msgspec.Struct):
         is_checked = (compared.object_ref, item.digest) in self._checked
         return item.options.validate and not is_checked and not _is_immutable(compared_item)
 
+    def _dry_runs_on_server(self, compared_item: ComparedItem) -> bool:
+        """Return whether the server may reject an object before the first write."""
+        return self.units[compared_item[0].unit].policy.semantics.dry_runs_on_server
+
     def _check_candidates(
         self, candidates: list[DryRunCandidate], *, is_last_check: bool
     ) -> Procedure[list[ObjectFailure]]:
@@ -152,7 +161,7 @@ class PreflightChecker(msgspec.Struct):
         for index, candidate in enumerate(candidates):
             step, item, compared = candidate.compared_item
             outcome = outcomes.get(index)
-            failure = find_failure(candidate, outcome, is_last_check=is_last_check)
+            failure = find_failure(candidate, outcome, self.admission, is_last_check=is_last_check)
             if failure is not None:
                 failures.append((step, item.ref, failure))
             elif is_conclusive(candidate, outcome):
@@ -235,6 +244,10 @@ class PreflightChecker(msgspec.Struct):
         admission = self.admission
         crd = admission.find_crd(compared.object_ref)
         violations = self.evaluator.find_schema_violations(item, crd.body if crd else b"")
+        if not self._dry_runs_on_server(compared_item):
+            # `kubectl apply --dry-run=client` only decodes: validateObjects of
+            # gitops-engine/pkg/sync/sync_context.go in Argo CD 3.5.
+            return _client_dry_run(compared_item, violations or NO_VIOLATIONS)
         current_rules, future_rules = (
             admission.matching_rules(admission_rules, item, compared) for admission_rules in rules
         )
@@ -321,6 +334,20 @@ class PreflightChecker(msgspec.Struct):
         return not candidate.may_be_mutated and not other_rules
 
 
+def _client_dry_run(compared_item: ComparedItem, violations: SchemaViolations) -> DryRunCandidate:
+    """Return a candidate that is decoded and not sent to the server."""
+    return DryRunCandidate(
+        compared_item,
+        violations=SchemaViolations(unreadable=violations.unreadable),
+        needs_dry_run=False,
+        can_dry_run=False,
+        trial_namespace=None,
+        may_be_mutated=False,
+        is_admission_checked=False,
+        awaited_refs=(),
+    )
+
+
 def failure_events(
     event_type: EventType,
     failures: Iterable[ObjectFailure],
@@ -352,6 +379,29 @@ def will_be_written(compared_item: ComparedItem) -> bool:
     """Return whether an object would be written."""
     _, item, compared = compared_item
     return compared.result in WRITE_RESULTS and item.action not in UNWRITTEN_ACTIONS
+
+
+def _identity_failure(compared_item: ComparedItem) -> ObjectFailure | None:
+    """Return the failure of a manifest that names another object than the live one, by its uid.
+
+    A server refuses such an apply: `BeforeUpdate` and `Preconditions.Check` in
+    `pkg/registry/generic/registry/store.go` of k8s.io/apiserver 0.36.4. A create replaces the uid.
+    """
+    step, item, compared = compared_item
+    if b'"uid"' not in item.body and b'"resourceVersion"' not in item.body:
+        return None
+    body = msgspec.json.decode(item.body)
+    uid, version = (get_text(body, "metadata", name) for name in ("uid", "resourceVersion"))
+    live = None if compared.result is CompareResult.RECREATE else compared.live
+    field = ""
+    if uid and (live is None or live.uid != uid):
+        field = "metadata.uid"
+    elif version and live is not None and live.version != version:
+        field = "metadata.resourceVersion"
+    if not field or item.action is ItemAction.CREATE or compared.replaces:
+        return None
+    message = f"`{field}` is not that of the live object; remove it from the manifest"
+    return step, item.ref, Failure("Conflict", message, final=True)
 
 
 def _is_immutable(compared_item: ComparedItem) -> bool:

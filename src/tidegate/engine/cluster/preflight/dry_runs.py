@@ -12,8 +12,11 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from tidegate.engine.cluster.compare import ComparedItem
+from tidegate.engine.cluster.preflight.admission_context import AdmissionContext
+from tidegate.engine.cluster.preflight.probes import failing_webhook, webhook_failure
 from tidegate.engine.cluster.writes import cause_messages, causes_message, failure_from_outcome
 from tidegate.engine.messages import Failure
+from tidegate.errors import sanitize
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref
 from tidegate.model.text.lazy_regex import lazy_regex
@@ -94,10 +97,14 @@ def is_conclusive(candidate: DryRunCandidate, outcome: messages.Outcome | None) 
 
 
 def find_failure(
-    candidate: DryRunCandidate, outcome: messages.Outcome | None, *, is_last_check: bool
+    candidate: DryRunCandidate,
+    outcome: messages.Outcome | None,
+    admission: AdmissionContext,
+    *,
+    is_last_check: bool,
 ) -> Failure | None:
     """Return the failure reported by the server, or that of the manifest without a dry run."""
-    _, item, _ = candidate.compared_item
+    _, item, compared = candidate.compared_item
     invalid = () if candidate.may_be_mutated else candidate.violations.invalid
     if outcome is None:
         causes = candidate.violations.unreadable or invalid
@@ -105,6 +112,10 @@ def find_failure(
         return None
     elif is_last_check or not _is_inconclusive_for(candidate, outcome):
         return failure_from_outcome(outcome, item.ref)
+    elif not candidate.is_relocated and not admission.may_be_accepted_later(
+        compared.object_ref, item, outcome
+    ):
+        return _final_failure(outcome)
     else:
         causes = invalid if candidate.is_relocated or isinstance(outcome, messages.NotFound) else ()
     if not causes:
@@ -113,6 +124,13 @@ def find_failure(
     return Failure(
         "Invalid", causes_message(causes, item.ref), final=True, field_messages=field_messages
     )
+
+
+def _final_failure(outcome: messages.ErrorOutcome) -> Failure:
+    """Return the failure of a dry run that misses what nothing in the plan provides."""
+    webhook = failing_webhook(outcome)
+    failure = webhook_failure(outcome, webhook) if webhook else None
+    return failure or Failure("Missing", sanitize(outcome.message), final=True)
 
 
 def is_accepted(candidate: DryRunCandidate, outcome: messages.Outcome) -> bool:
@@ -131,10 +149,10 @@ def _is_inconclusive_for(candidate: DryRunCandidate, outcome: messages.ErrorOutc
             and bool(candidate.awaited_refs)
             and not candidate.violations.unreadable
         )
-    return candidate.is_relocated or is_inconclusive(outcome)
+    return candidate.is_relocated or _is_inconclusive(outcome)
 
 
-def is_inconclusive(outcome: messages.ErrorOutcome) -> bool:
+def _is_inconclusive(outcome: messages.ErrorOutcome) -> bool:
     """Return whether a dry run is not conclusive yet: what it needs may be part of the plan."""
     match outcome:
         case messages.ServerError():

@@ -38,6 +38,7 @@ from tidegate.model.k8s.objects import (
     object_body,
 )
 from tidegate.model.plans.plan import ItemAction, PlanItem, PlannedUnit
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.world.messages import (
     AlreadyExists,
     ListPage,
@@ -54,6 +55,7 @@ PlannedItems: TypeAlias = Sequence[tuple[PlanItem, PlannedUnit]]
 PROBE_MANAGER = "tidegate-probe"
 """Field manager of dry runs that change nothing."""
 CALL_FAILED = "failed calling webhook"
+FAILED_CALL = lazy_regex(rf'{CALL_FAILED} "(?P<name>[^"]+)"')
 DENIED = "denied the request"
 SERVER_ERROR = 500
 MAX_TRIALS = 3
@@ -282,6 +284,15 @@ def webhook_failure(outcome: Outcome, name: str) -> Failure | None:
         message = f"webhook `{name}` does not support dry runs: {sanitize(outcome.message)}"
         return Failure("NoDryRun", message)
     return None
+
+
+def failing_webhook(outcome: Outcome) -> str:
+    """Return the webhook that the server could not call; empty if there is none.
+
+    Like `ErrCallingWebhook` in `pkg/admission/plugin/webhook/errors.go` of k8s.io/apiserver 0.36.4.
+    """
+    match = FAILED_CALL.search(outcome.message) if is_error(outcome) else None
+    return match["name"] if match else ""
 
 
 def is_webhook_answer(outcome: Outcome) -> bool:

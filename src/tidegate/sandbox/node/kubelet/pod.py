@@ -379,7 +379,7 @@ def _needs_status_write(sync: _PodSync, since: Ms | None) -> bool:
 
 
 def _status_patch(pod: StoredObject, changes: JsonObject, metadata: JsonObject) -> Write:
-    """Return the patch of a status and of the assumptions behind it."""
+    """Return the patch of a status and of its assumptions."""
     fields: JsonObject = {"metadata": metadata} if metadata else {}
     return patch(pod, {**fields, "status": changes}, subresource="status", manager=KUBELET)
 

@@ -1,4 +1,4 @@
-"""Container states, read from and written to a pod's status, and the assumptions behind them.
+"""Container states, read from and written to a pod's status, and their assumptions.
 
 An annotation of the pod lists all assumptions that its simulation relies on. It is written
 together with a status, so it costs no extra write. Assumptions about an exit or a wait are also

@@ -31,7 +31,7 @@ READS = "obj"
 
 
 def cases() -> Iterator[tuple[str, dict[str, str], JsonObject]]:
-    """A name, the data of an argocd-cm, an object. What reads no object is asked once."""
+    """A name, the data of an argocd-cm, an object. Cases without an object run once."""
     for libraries, scripts in (("false", CLOSED), ("true", OPEN)):
         for name, script in scripts.items():
             data = {HEALTH + THING: script, LIBRARIES + THING: libraries}

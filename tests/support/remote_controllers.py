@@ -1,4 +1,4 @@
-"""Sandbox controllers that run against a cluster behind the `World` protocol, mainly a real one.
+"""Sandbox controllers for any cluster with the `World` protocol, mainly a real one.
 
 It watches the kinds of the controllers and the kinds of CRDs, keeps a cache of their objects, runs
 a reconciliation for each change that concerns a controller, submits its writes, and passes it the
@@ -23,8 +23,9 @@ from tidegate.sandbox.controllers.interface import (
     index_by_kind,
 )
 from tidegate.sandbox.event_queue import EventQueue
+from tidegate.sandbox.object_cache import InformerCache
 from tidegate.sandbox.operators.availability import custom_kinds
-from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_uids
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import (
     Message,
@@ -40,47 +41,8 @@ WATCH_RETRY_DELAY = Ms(SECOND)
 """Delay before the next watch of a kind that the server does not serve yet."""
 
 
-class InformerCache:
-    """A cache of objects, updated by watches. Implements ObjectReader."""
-
-    def __init__(self) -> None:
-        self._objects: dict[Kind, dict[tuple[str, str], StoredObject]] = {}
-        self._refs_by_owner: dict[str, dict[Ref, None]] = {}
-
-    @classmethod
-    def from_objects(cls, objects: Iterable[StoredObject]) -> InformerCache:
-        """Return a cache of these objects."""
-        cache = cls()
-        for stored in objects:
-            cache._put(stored)
-        return cache
-
-    @property
-    def kinds(self) -> list[Kind]:
-        """The kinds with objects in the cache."""
-        return sorted(self._objects)
-
-    def get(self, ref: Ref) -> StoredObject | None:
-        return self._objects.get(ref.kind, {}).get((ref.namespace, ref.name))
-
-    def list_objects(self, kind: Kind, namespace: str = "") -> list[StoredObject]:
-        entries = sorted(self._objects.get(kind, {}).items())
-        return [
-            stored
-            for (object_namespace, _), stored in entries
-            if not namespace or object_namespace == namespace
-        ]
-
-    def list_in_namespace(self, namespace: str) -> list[StoredObject]:
-        return [
-            stored
-            for kind in sorted(self._objects)
-            for stored in self.list_objects(kind, namespace)
-        ]
-
-    def list_owned(self, uid: str) -> list[StoredObject]:
-        dependents = (self.get(ref) for ref in self._refs_by_owner.get(uid, {}))
-        return [stored for stored in dependents if stored is not None]
+class _WatchedObjects(InformerCache):
+    """A cache of objects, updated by watches."""
 
     def apply_change(self, change: WatchEventType, live: LiveObject) -> StoreEvent:
         """Store a change, and return it as a StoreEvent."""
@@ -90,13 +52,6 @@ class InformerCache:
         stored = StoredObject(live.ref, body, (), int(live.resource_version))
         self._put(stored, is_present=change is not WatchEventType.DELETED)
         return StoreEvent(change, stored, before)
-
-    def _put(self, stored: StoredObject, *, is_present: bool = True) -> None:
-        ref = stored.ref
-        for uid in get_owner_uids(stored.metadata):
-            self._refs_by_owner.setdefault(uid, {})[ref] = None
-        if is_present:
-            self._objects.setdefault(ref.kind, {})[ref.namespace, ref.name] = stored
 
 
 class RemoteControllers:
@@ -108,7 +63,7 @@ class RemoteControllers:
         self._dispatcher = dispatcher
         self._client = dispatcher.client()
         self._controllers_for_kind = index_by_kind(controllers)
-        self._cache = InformerCache()
+        self._cache = _WatchedObjects()
         self._queue = EventQueue()
         self._pending: set[tuple[str, Ref]] = set()
         self._running: dict[RequestId, tuple[Controller, Ref, Reconciliation]] = {}
