@@ -1,4 +1,5 @@
-"""`diff` of a repository of 1,000 units of which one changed, compared with one `lint`.
+"""`diff` of a repository of 1,000 units of which one changed, compared with one `lint`,
+and with one discovery (`units`), which renders all units.
 
 Every tenth unit is an overlay, whose objects come from the cache of renders in a warm run. The
 other revision costs as much as another lint. The rest above twice `lint` is the comparison.
@@ -103,11 +104,13 @@ def measure() -> dict[str, float]:
         cold = run(root, cache, "diff")
         warm = run(root, cache, "diff")
         lint = run(root, cache, "lint")
+        discovery = run(root, cache, "units")
     return {
         f"diff cold, s ({UNITS} units, 1 changed)": cold.seconds,
         f"diff warm, s (limit: {LIMIT})": warm.seconds,
         "diff cold, CPU s": cold.cpu_seconds,
         "diff warm, CPU s": warm.cpu_seconds,
         "lint warm, CPU s": lint.cpu_seconds,
+        "units warm, CPU s": discovery.cpu_seconds,
         "diff warm : lint warm, CPU (2: both revisions)": warm.cpu_seconds / lint.cpu_seconds,
     }

@@ -225,7 +225,7 @@ def test_a_base_that_is_not_fetched_fails_with_the_reason(job: Job) -> None:
     assert "source.git.revision" in ran.stderr
 
 
-def test_new_findings_are_written_for_code_scanning_if_asked(
+def test_new_findings_are_written_for_code_scanning_on_request(
     job: Job, repository: ChangedRepository, tmp_path: Path
 ) -> None:
     repository.write(

@@ -159,13 +159,13 @@ def _object_mistakes(file: str, text: str, files: Files) -> list[Mistake]:
         if other.startswith("shop/") and other != file and "hook: P" not in other_text
         for wave in WAVE.finditer(other_text)
     ]
-    (own,) = WAVE.findall(text)
+    (wave,) = WAVE.findall(text)
     # Argo CD applies a CRD before its custom resources in any wave (gitops-engine sync_tasks.go).
     is_kept = "hook: P" in text or "kind: CustomResourceDefinition" in text
-    if not is_kept and max(waves, default=-1) >= int(own):
+    if not is_kept and max(waves, default=-1) >= int(wave):
         changed = WAVE.sub('sync-wave: "50"', text)
         display = name.replace(" /", " ")
-        moved = {"name": display, "before": f"wave {own}", "after": "wave 50"}
+        moved = {"name": display, "before": f"wave {wave}", "after": "wave 50"}
         mistakes.append(Mistake("moved to the end", file, changed, "moved", moved, line))
     return mistakes
 
