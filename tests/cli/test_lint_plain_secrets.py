@@ -32,3 +32,22 @@ def test_a_key_that_is_named_like_a_setting_is_no_secret(
 
     codes = [finding["code"] for finding in json.loads(ran.stdout)["findings"]]
     assert codes.count("ORD044") == count
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        ("https://login.example.com/token", 0),
+        ("https://me:xoh5ohTh@db.shop.internal/shop", 1),
+        ("aes-xts-plain64", 0),
+        ("argon2id", 0),
+    ],
+)
+def test_an_address_or_an_algorithm_is_no_secret(value: str, count: int, tmp_path: Path) -> None:
+    secret = SECRET.format(key="TOKEN").replace("xoh5ohTh", f"'{value}'")
+    write_files(tmp_path, {"app.yaml": application(), "shop/db.yaml": secret})
+
+    ran = run_in_process(tmp_path, os.environ, ("lint", "--offline", "-o", "json", "."))
+
+    codes = [finding["code"] for finding in json.loads(ran.stdout)["findings"]]
+    assert codes.count("ORD044") == count

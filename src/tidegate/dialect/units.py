@@ -68,9 +68,8 @@ def _read_document(document: Document, namespace: str) -> Declarations:
     reader = read_flux_instance if name == FLUX_INSTANCE else READERS.get(name)
     if reader is None or not get_text(document.body, "metadata", "name"):
         return NO_DECLARATIONS
-    default_namespace = namespace or (
-        FLUX_NAMESPACE if kind.group.endswith(FLUX_GROUP_SUFFIX) else ARGO_NAMESPACE
-    )
+    is_flux = name == FLUX_INSTANCE or kind.group.endswith(FLUX_GROUP_SUFFIX)
+    default_namespace = namespace or (FLUX_NAMESPACE if is_flux else ARGO_NAMESPACE)
     return _with_unit_name(
         with_annotated_dependencies(reader(document, default_namespace), document)
     )

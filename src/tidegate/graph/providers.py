@@ -16,7 +16,11 @@ from tidegate.model.plans.graph import DEFAULT_CLASS, ObjectKey
 from tidegate.model.text.lazy_regex import lazy_regex
 
 WORKLOAD_KINDS = frozenset({("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet")})
-KEYED_KINDS = frozenset({("", "Secret"), ("", "ConfigMap")})
+SECRET_KIND = ("", "Secret")
+KEYED_KINDS = frozenset({SECRET_KIND, ("", "ConfigMap")})
+TOKEN_SECRET_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - it is a type
+TOKEN_KEYS = ("token", "ca.crt", "namespace")
+"""What `tokens_controller.go` of kube-controller-manager 1.36 adds to a Secret of this type."""
 CRD_KIND = ("apiextensions.k8s.io", "CustomResourceDefinition")
 SERVICE_KIND, NAMESPACE_KIND = ("", "Service"), ("", "Namespace")
 STORAGE_CLASS_KIND = ("storage.k8s.io", "StorageClass")
@@ -227,7 +231,8 @@ def _known_keys(kind_key: KindName, body: JsonObject) -> frozenset[str] | None:
         return _service_ports(body)
     if kind_key not in KEYED_KINDS or has_open_keys(body):
         return None
-    return frozenset(get_data(body))
+    is_token = kind_key == SECRET_KIND and body.get("type") == TOKEN_SECRET_TYPE
+    return frozenset((*get_data(body), *(TOKEN_KEYS if is_token else ())))
 
 
 def _service_ports(service: JsonObject) -> frozenset[str] | None:

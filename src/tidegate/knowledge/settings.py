@@ -27,6 +27,8 @@ DATABASE_VARIABLE = lazy_regex(
 DATABASE_URL = lazy_regex(
     r"^(?:jdbc:|(?:postgres(?:ql)?|mysql|mariadb|mongodb|sqlserver)[+\w]*://)"
 )
+SOPS_SECRET_KIND = "SopsSecret"  # noqa: S105 - it is a kind
+"""A kind that an operator decrypts: that of addons.projectcapsule.dev or isindir.github.com."""
 FindObject = Callable[[Kind, str], JsonObject | None]
 """A function that returns a Secret or ConfigMap by kind and name, or None if it is unknown."""
 

@@ -109,6 +109,16 @@ class OutsideSources:
                 return f"a controller may copy {object_name(original.ref)}"
         return ""
 
+    def is_named_after_owner(self, cluster: str, ref: Ref) -> bool:
+        """Return whether the name of an object begins with that of a custom resource beside it.
+
+        Operators name what they create after the custom resource: `web-predictor` for `web`.
+        """
+        return any(
+            ref.name.startswith(f"{obj.ref.name}-") and not obj.is_kind("batch", "Job", "CronJob")
+            for obj in self._creators.get((cluster, ref.namespace), ())
+        )
+
     @cached_property
     def _creators(self) -> dict[tuple[str, str], list[LintObject]]:
         """Objects of unknown kinds, and Jobs that may create data, by cluster and namespace."""

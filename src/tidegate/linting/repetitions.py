@@ -10,6 +10,7 @@ from tidegate.linting.lookup import DiagnosticLocator
 from tidegate.model.finding import Finding
 from tidegate.workspace.workspace import file_and_line
 
+UNKNOWN_CODE, REFUSED_CODE = "schema.unknown", "schema.refused"
 REPLACED_AT_LINE = {
     "argo.annotation": "ORD013",
     "flux.always-true": "ORD017",
@@ -29,12 +30,34 @@ def without_repetitions(findings: Iterable[Finding], locator: DiagnosticLocator)
     for finding in findings:
         if finding.location is not None and finding.code in REPLACED_IN_FIELD.values():
             fields.setdefault(finding.code, []).append(finding.location)
+    refused = [
+        finding.location
+        for finding in findings
+        if finding.code == REFUSED_CODE and finding.location is not None
+    ]
     return [
         finding
         for finding in findings
         if (REPLACED_AT_LINE.get(finding.code), file_and_line(finding.location)) not in lines
         and not _contains_any(finding, fields, locator)
+        and not _is_misplaced(finding, refused, locator)
     ]
+
+
+def _is_misplaced(
+    finding: Finding, refused: Iterable[Location], locator: DiagnosticLocator
+) -> bool:
+    """Return whether an unknown field is in the place of a required one with the same name."""
+    location = finding.location
+    if finding.code != UNKNOWN_CODE or location is None:
+        return False
+    key = location.field.rpartition(".")[2]
+    return any(
+        other.name == location.name
+        and other.field.rpartition(".")[2] == key
+        and _document(locator, other) == _document(locator, location)
+        for other in refused
+    )
 
 
 def _contains_any(

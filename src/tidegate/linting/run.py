@@ -69,7 +69,7 @@ UNAVAILABLE_CODES = frozenset(
     {
         *UNAVAILABLE_SOURCE_CODES,
         *UNKNOWN_APPLICATIONS_CODES,
-        *("render.plugin", "render.sops.key", "render.sops.offline"),
+        *("render.plugin", "render.secret", "render.sops.key", "render.sops.offline"),
         *("units.unknown-variables", "units.unread"),
     }
     - {MISSING_SOURCE_CODE}

@@ -11,9 +11,10 @@ from tidegate.model.finding import Finding
 from tidegate.model.k8s.objects import Ref, ServedKind
 from tidegate.model.plans.plan import Plan, Step, step_items
 from tidegate.model.redaction import Redactor
-from tidegate.model.rollouts.event import EventType
+from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import Ms
-from tidegate.planning.refusals import is_missing_dependency, refusal_findings
+from tidegate.planning.refusals import NOT_SERVED, is_missing_dependency, refusal_findings
+from tidegate.schema.removed_versions import may_be_served
 from tidegate.workspace.locations import FieldLocator
 
 
@@ -26,7 +27,7 @@ def check_manifests(
     """Return the objects that every API server rejects, each at the line of the field.
 
     `served_kinds`: by cluster, the kinds that it serves. Custom kinds are left out: their operator
-    may be installed.
+    may be installed. So are versions of a built-in kind that some API servers serve.
     """
     failures = find_manifest_failures(plan, evaluator, served_kinds)
     if not failures:
@@ -42,7 +43,12 @@ def check_manifests(
         (
             redact(locator.locate_event(event))
             for event in events
-            if not is_missing_dependency(event)
+            if not is_missing_dependency(event) and not _may_be_accepted(event)
         ),
         {},
     )
+
+
+def _may_be_accepted(event: Event) -> bool:
+    """Return whether some API servers serve the version of a refused object."""
+    return event.reason == NOT_SERVED and event.ref is not None and may_be_served(event.ref.kind)

@@ -377,10 +377,19 @@ def without_unknown_dependencies(manifests: Manifests, known: Collection[UnitId]
 
 
 def _empty_prune_error(manifests: Manifests) -> PlanError | None:
-    """Return an error if pruning would delete all objects because none are rendered."""
+    """Return an error if pruning would delete all objects because none are rendered.
+
+    Argo CD refuses that by itself, and only if there are objects to prune (`autoSync` in
+    `controller/appcontroller.go` of Argo CD 3.6). Flux applies an empty Kustomization: kustomize
+    refuses only a file without any field (`CheckEmpty` in `api/types/kustomization.go` of
+    kustomize 5.8).
+    """
     unit = manifests.unit
     is_guarded = (
-        unit.policy.prune and not unit.policy.allow_empty and unit.id.kind != APPLICATION_SET
+        unit.policy.prune
+        and not unit.policy.allow_empty
+        and unit.policy.semantics.name == TIDEGATE.name
+        and unit.id.kind != APPLICATION_SET
     )
     if not is_guarded or manifests.manifests or not unit.sources:
         return None

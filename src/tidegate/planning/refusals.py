@@ -12,6 +12,7 @@ from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.rollouts.evidence import Evidence
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.schema.custom_kinds import can_be_custom
+from tidegate.schema.custom_resources import UNKNOWN_FIELD
 
 NO_NAMESPACE = "NoNamespace"
 NOT_SERVED = "NotServed"
@@ -24,6 +25,7 @@ PREFLIGHT_CODES = {
     NOT_SERVED: "preflight.not-served",
     "Shared": "preflight.shared",
 }
+DUPLICATE_ENTRIES = "duplicate entries for key"
 REFUSED_CODE = "preflight.refused"
 """Code of any other refusal of a server."""
 
@@ -80,7 +82,10 @@ def _cause(event: Event, location: Location | None) -> str:
     if event.ref is None or location is None or not event.message:
         return ""
     folder = posixpath.dirname(location.name)
-    return f"{folder} {event.ref.kind.name}: {event.message}"
+    field, _, problem = event.message.rpartition(": ")
+    if problem == UNKNOWN_FIELD or problem.startswith(DUPLICATE_ENTRIES):
+        return f"{event.ref}: {problem.partition(' [')[0]}"  # fields with one mistake
+    return f"{folder} {event.ref.kind.name}: {field}: {problem}"
 
 
 def is_missing_dependency(event: Event) -> bool:

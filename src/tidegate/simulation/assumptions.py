@@ -116,16 +116,18 @@ async def open_with_assumptions(
     render_settings: RenderSettings,
     *,
     empty_cluster: bool = False,
+    loaded: Workspace | None = None,
 ) -> AsyncIterator[tuple[Session, Workspace, tuple[MissingDependency, ...]]]:
     """Open a session and a workspace, with the missing dependencies of simulated clusters.
 
     The clusters then have the assumed objects, unless an empty cluster is requested. Charts see
     which kinds exist and may render more dependencies: units that depend on the cluster are loaded
     again until nothing new is missing. Alternative root units have different dependencies: for them
-    nothing is assumed.
+    nothing is assumed. `loaded`: the workspace, if it was loaded before and does not depend on the
+    cluster.
     """
     missing: tuple[MissingDependency, ...] = ()
-    loaded: Workspace | None = None
+    is_searched = False
     assumes = target.simulation is not None and not empty_cluster
     render_settings = replace(render_settings, skips_unavailable=assumes, requires_data=not assumes)
     while True:
@@ -136,7 +138,7 @@ async def open_with_assumptions(
                 yield session, workspace, ()
                 return
             assumed = dict(config.assumed)
-            if loaded is None:
+            if not is_searched:
                 newly_missing = await find_missing(workspace, session)
                 assumed = _merge_given(assumed, given_for_missing(newly_missing))
                 missing = _unique((*missing, *newly_missing))
@@ -148,7 +150,8 @@ async def open_with_assumptions(
                 )
                 return
             target = replace(session.targets, simulation=replace(config, assumed=assumed))
-            loaded = None if workspace.depends_on_cluster else workspace
+            is_searched = not workspace.depends_on_cluster
+            loaded = workspace if is_searched else None
 
 
 async def reload_with_assumptions(

@@ -248,8 +248,8 @@ async def simulate(
     empty_cluster = options.empty_cluster
     render_settings = replace(render_settings, skips_unavailable=not empty_cluster)
     runs: list[SimulationResult] = []
-    entries = [""]
-    for entry in entries:  # the list grows if there are alternative roots
+    entries: list[tuple[str, Workspace | None]] = [("", None)]
+    for entry, loaded in entries:  # the list grows if there are alternative roots
         alternative, run_target, missing_first = (
             replace(request, entry=entry or request.entry),
             target,
@@ -258,11 +258,18 @@ async def simulate(
         for semantics, estimate in product(engines, options.estimates):
             run_target = _with_estimate(run_target, estimate)
             opened = open_with_assumptions(
-                alternative, run_target, render_settings, empty_cluster=empty_cluster
+                alternative,
+                run_target,
+                render_settings,
+                empty_cluster=empty_cluster,
+                loaded=loaded,
             )
             async with opened as (session, workspace, missing_now):
                 if workspace.are_alternatives and not entry:
-                    entries += [unit_tree.root_name for unit_tree in workspace.unit_trees]
+                    entries += [
+                        (tree.unit_trees[0].root_name, None if tree.depends_on_cluster else tree)
+                        for tree in workspace.split_alternatives()
+                    ]
                     break
                 # Objects assumed for the first run exist in the next, and are not missing there.
                 run_target, missing_first = (

@@ -138,6 +138,10 @@ def _read_scp(text: str) -> GitUrl:
     if _SSH_PATH.fullmatch(text):
         return _read_url(f"ssh://{text}")
     match = _SCP.fullmatch(text)
+    if match is None and not any(mark in text for mark in "/:.@"):
+        problem = f"`{sanitize(text)}` is a word instead of the URL of a repository"
+        hint = "an overlay, or a program that fills in values, must replace it"
+        raise SourceError("source.placeholder", problem, hint=hint)
     if match is None:
         raise _url_error(text, "is not a repository URL")
     user, host = match["user"] or "", match["host"]

@@ -48,7 +48,7 @@ from tidegate.workspace.discovery.result import DiscoveryResult
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.policies import configure_units
-from tidegate.workspace.rendering.result import RenderFailure
+from tidegate.workspace.rendering.result import UNAVAILABLE_SOURCE_CODES, RenderFailure
 from tidegate.workspace.request import LoadRequest
 from tidegate.workspace.scope import Scope
 from tidegate.workspace.selection import select_unit_ids
@@ -77,8 +77,8 @@ class Workspace(msgspec.Struct, frozen=True):
     """All trees, with the unit resources of units whose parents are not selected."""
     repository: LoadedRepository = LoadedRepository()
     """What a session for these units needs to know of their repository."""
-    depends_on_cluster: bool = False
-    """Whether units may differ with other kinds or objects in the cluster."""
+    reads_cluster: bool = False
+    """Whether discovery read objects of the cluster."""
 
     @classmethod
     def from_discovery(
@@ -122,6 +122,11 @@ class Workspace(msgspec.Struct, frozen=True):
     @property
     def members(self) -> tuple[RenderedUnit, ...]:
         return tuple(member for unit_tree in self.unit_trees for member in unit_tree.members)
+
+    @property
+    def depends_on_cluster(self) -> bool:
+        """Whether units may differ with other kinds or objects in the cluster."""
+        return self.reads_cluster or any(map(_may_see_kinds, self.members))
 
     @property
     def deployable_trees(self) -> tuple[UnitTree, ...]:
@@ -197,14 +202,18 @@ class Workspace(msgspec.Struct, frozen=True):
         """Return a workspace for each alternative, as they are not deployed together."""
         if not self.are_alternatives:
             return [self]
+        scopes = (
+            Scope.from_members(self.members, unit_tree.members) for unit_tree in self.unit_trees
+        )
         return [
             replace(
                 self,
                 unit_trees=(unit_tree,),
+                findings=tuple(filter(scope.includes, self.findings)),
                 are_alternatives=False,
-                scope=Scope.from_members(self.members, unit_tree.members),
+                scope=scope,
             )
-            for unit_tree in self.unit_trees
+            for unit_tree, scope in zip(self.unit_trees, scopes, strict=True)
         ]
 
     def require_no_errors(self, more_findings: tuple[Finding, ...], *, keep_going: bool) -> None:
@@ -234,7 +243,8 @@ async def open_workspace(
 ) -> AsyncIterator[tuple[Session, Workspace]]:
     """Open a session for a target, and yield it with the workspace loaded for it.
 
-    `loaded`: the workspace, if it was loaded before and does not depend on the cluster.
+    `loaded`: the workspace, if it was loaded before and does not depend on the cluster, which is
+    simulated.
     Units may be for a cluster that the target does not name: a simulated one is added, and the
     context of a real one is in the configuration. Raises PlanError if it is not.
     """
@@ -243,15 +253,14 @@ async def open_workspace(
     if loaded is not None:
         async with open_session(target, settings) as session:
             session.use_repository(loaded.repository)
+            missing = _missing_clusters(loaded, target)
+            if missing:
+                session.add_clusters(missing)
             yield session, loaded
         return
     async with AsyncExitStack() as stack:
         session, workspace = await _open_and_load(request, target, settings, stack)
-        missing = [
-            cluster
-            for cluster in destination_clusters(workspace.unit_trees)
-            if cluster not in target.contexts
-        ]
+        missing = _missing_clusters(workspace, target)
         if missing and target.simulation is not None:
             session.add_clusters(missing)  # new simulated clusters serve the same kinds
         elif missing:
@@ -260,6 +269,12 @@ async def open_workspace(
             extended_target = replace(target, clusters=(*target.contexts.items(), *contexts))
             session, workspace = await _open_and_load(request, extended_target, settings, stack)
         yield session, workspace
+
+
+def _missing_clusters(workspace: Workspace, target: ClusterTargets) -> list[str]:
+    """Return the destination clusters of units that a target does not have."""
+    clusters = destination_clusters(workspace.unit_trees)
+    return [cluster for cluster in clusters if cluster not in target.contexts]
 
 
 def _health_expressions(path: Path) -> tuple[HealthExpressions, ...]:
@@ -315,15 +330,16 @@ async def load_workspace(session: Session, request: LoadRequest) -> Workspace:
     )
     session.use_repository(repository)
     workspace = Workspace.from_discovery(discovery, request, session.evaluator.scripts)
-    depends = bool(registered_clusters or data_reader.has_read)
-    depends = depends or any(map(_may_see_kinds, workspace.members))
-    return replace(workspace, repository=repository, depends_on_cluster=depends)
+    reads = bool(registered_clusters or data_reader.has_read)
+    return replace(workspace, repository=repository, reads_cluster=reads)
 
 
 def _may_see_kinds(member: RenderedUnit) -> bool:
     """Return whether a unit may differ with other kinds: a chart, or one that is not rendered."""
     result = member.result
-    return isinstance(result, RenderFailure) or any(source.is_chart for source in result.sources)
+    if isinstance(result, RenderFailure):
+        return not all(error.code in UNAVAILABLE_SOURCE_CODES for error in result.errors)
+    return any(source.is_chart for source in result.sources)
 
 
 def _contexts_for(

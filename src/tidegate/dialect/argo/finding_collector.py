@@ -22,14 +22,28 @@ class FindingCollector:
     def error(self, code: str, path: FieldPath, message: str, why: str = "", fix: str = "") -> None:
         self._add(Severity.ERROR, code, path, (message, why, fix))
 
-    def warn(self, code: str, path: FieldPath, message: str, why: str = "", fix: str = "") -> None:
-        self._add(Severity.WARNING, code, path, (message, why, fix))
+    def warn(
+        self,
+        code: str,
+        path: FieldPath,
+        message: str,
+        why: str = "",
+        fix: str = "",
+        *,
+        cause: str = "",
+    ) -> None:
+        self._add(Severity.WARNING, code, path, (message, why, fix), cause)
 
     def note(self, code: str, path: FieldPath, message: str, why: str = "", fix: str = "") -> None:
         self._add(Severity.NOTE, code, path, (message, why, fix))
 
     def _add(
-        self, severity: Severity, code: str, path: FieldPath, texts: tuple[str, str, str]
+        self,
+        severity: Severity,
+        code: str,
+        path: FieldPath,
+        texts: tuple[str, str, str],
+        cause: str = "",
     ) -> None:
         message, why, fix = texts
         location = self._location.with_field(format_path(path))
@@ -41,5 +55,6 @@ class FindingCollector:
                 location=location,
                 reason=why,
                 fix=fix,
+                cause=cause,
             )
         )

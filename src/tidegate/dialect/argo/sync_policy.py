@@ -71,9 +71,8 @@ def _options(sync: JsonObject, collector: FindingCollector) -> tuple[str, ...]:
         problem = option_problem(option) if isinstance(option, str) else ""
         if problem:
             message = f"sync option `{sanitize(str(option))}` has no effect"
-            collector.warn(
-                "argo.option", (*SYNC_POLICY_PATH, "syncOptions", index), message, problem
-            )
+            path = (*SYNC_POLICY_PATH, "syncOptions", index)
+            collector.warn("argo.option", path, message, problem, cause=str(option))
     return string_list(sync, "syncOptions")
 
 

@@ -75,7 +75,9 @@ def children_without_health(context: LintContext) -> Iterator[Diagnostic]:
         if not later or (context.units[parent].policy.semantics.name == "tidegate" and parent.kind):
             continue
         if not parent.kind:
-            yield _unused_waves(context, parent, later)
+            # An Application, or `helm install`, deploys a chart with these Applications.
+            if "/templates/" not in f"/{later[0].document.location.name}":
+                yield _unused_waves(context, parent, later)
         elif not script and context.units[parent].policy.semantics.child_gates is ChildGates.NEVER:
             yield _missing_health_check(context, parent, children, later)
         elif script and "sync" not in script and "operationState" not in script:

@@ -36,11 +36,15 @@ PLACEHOLDER = lazy_regex(
 PUBLIC_KEY_NAME = lazy_regex(
     r"(?:^|[_.-]|(?<=[a-z])(?=[A-Z]))(?i:region|host|hostname|endpoint|level|log_level|insecure|port"
     r"|bucket|domain|tz|timezone|enabled|user|username|path|database|dbname|schema|driver|version"
-    r"|provider|(?:client|tenant|subscription|account|project)[_-]?id)$"
+    r"|provider|name|scopes?|cipher|size|(?:client|tenant|subscription|account|project)[_-]?id)$"
 )
 """Names of keys whose values are no secrets."""
-PUBLIC_VALUE = lazy_regex(r"true|false|\d{1,3}|\d+(?:ms|s|m|h)", re.IGNORECASE)
-"""Switches, small numbers and durations, which are no secrets."""
+PUBLIC_VALUE = lazy_regex(
+    r"true|false|\d{1,3}|\d+(?:ms|s|m|h)|https?://[^\s@?]+|sha-?\d+|aes-[a-z0-9-]+|argon2(?:i|id)"
+    r"|(?:-----BEGIN (?:CERTIFICATE|PUBLIC KEY)-----[^-]+-----END [A-Z ]+-----\s*)+",
+    re.IGNORECASE,
+)
+"""Switches, numbers, durations, addresses, algorithms, certificates and public keys."""
 FILE_KEY = lazy_regex(r"\.(?:properties|ya?ml|json|conf|config|cfg|ini|toml|xml|sql|sh|txt|hcl)$")
 """Names of keys whose values are configuration files, most of which contain no secret."""
 CREDENTIAL = lazy_regex(
@@ -121,20 +125,49 @@ def _similar_sibling(
 
 
 def _deployed_directories(context: LintContext) -> set[str]:
-    """Return the directories that units render, and the directories that these refer to."""
+    """Return the directories that units render, and the directories that these refer to.
+
+    Where a path has no kustomization, Flux generates one, which includes the next ones below
+    (`generateKustomization` in `kustomize_generator.go` of fluxcd/pkg/kustomize 1.35.6).
+    """
     directories: set[str] = set()
+    generated = {
+        posixpath.normpath(source.path or ".")
+        for unit in context.units.values()
+        if unit.id.kind == "Kustomization"
+        for source in unit.sources
+    }
+    generated -= context.overlay_targets.keys()
     pending = [
         source.path
         for unit in context.units.values()
         for source in unit.sources
         if not isinstance(source.request, ArgoPlugin)  # a plugin may generate files first
     ]
+    for overlay in sorted(context.overlay_targets):
+        above = next(
+            (
+                name
+                for name in _parents(overlay)
+                if name in context.overlay_targets or name in generated
+            ),
+            None,
+        )
+        if above in generated:
+            pending.append(overlay)
     while pending:
         folder = posixpath.normpath(pending.pop() or ".")
         if folder not in directories:
             directories.add(folder)
             pending += context.overlay_targets.get(folder, ())
     return directories
+
+
+def _parents(folder: str) -> Iterator[str]:
+    """Yield the directories above a directory, the closest first."""
+    while folder != ".":
+        folder = posixpath.dirname(folder) or "."
+        yield folder
 
 
 def overlay_entries(file: LintFile) -> Iterator[OverlayEntry]:

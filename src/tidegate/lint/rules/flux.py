@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import Document
+from tidegate.knowledge.settings import SOPS_SECRET_KIND
 from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.names import object_name
 from tidegate.lint.pods import LONG_RUNNING_KINDS, containers, ready_window
@@ -278,7 +279,10 @@ def undecrypted_file(context: LintContext) -> Iterator[Diagnostic]:
             " files"
         )
         for document in file.documents:
-            if get_text(document.body, "sops", "mac"):
+            if (
+                get_text(document.body, "sops", "mac")
+                and get_text(document.body, "kind") != SOPS_SECRET_KIND
+            ):
                 yield Diagnostic(
                     message=(
                         f"{object_name(obj.ref)} is encrypted, but `{unit.id}` does not decrypt it"

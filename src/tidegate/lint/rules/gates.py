@@ -79,8 +79,18 @@ def claim_before_pod(context: LintContext) -> Iterator[Diagnostic]:
             continue
         pods = users.get((claim.ref.namespace, claim.ref.name), [])
         in_time = [pod_owner for pod_owner in pods if _is_not_after(context, pod_owner, step)]
-        if not in_time:
+        if not in_time and (pods or not _may_have_unknown_pods(context, claim)):
             yield _unbound_claim(context, claim, step, storage_class_object, pods)
+
+
+def _may_have_unknown_pods(context: LintContext, claim: LintObject) -> bool:
+    """Return whether a unit with unknown objects may deploy pods beside a claim."""
+    return any(
+        unit.destination.cluster == claim.unit.destination.cluster
+        and unit.destination.namespace in {"", claim.ref.namespace}
+        for unit_id, unit in context.units.items()
+        if unit_id not in context.complete_units
+    )
 
 
 def _is_default(obj: LintObject) -> bool:

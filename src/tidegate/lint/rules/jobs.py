@@ -18,6 +18,7 @@ from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.model.finding import Severity
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text, get_value
 from tidegate.model.plans.plan import HookPolicy, Step
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.policy import Order, Tracking
 
 OPTIONS = "argocd.argoproj.io/sync-options"
@@ -32,6 +33,13 @@ RERUN_FIXES = {
     " `kustomize.toolkit.fluxcd.io/force: Enabled` on the Job",
 }
 """How an engine can be made to run a changed Job again."""
+
+DATABASE_IMAGE = lazy_regex(
+    r"(?:^|/)(?:postgres|postgresql|postgis|timescaledb|timescaledb-ha|pgvector|mysql|mysql-server"
+    r"|mariadb|percona|mongo|mongodb|clickhouse|clickhouse-server|cassandra|scylla|cockroach|neo4j"
+    r"|influxdb|elasticsearch|opensearch|redis|valkey|keydb)$"
+)
+"""Images of database servers, without tag."""
 
 
 @rule(
@@ -153,6 +161,7 @@ def _recreated_by_flux(obj: LintObject, ttl: int) -> Diagnostic:
         fix="remove `ttlSecondsAfterFinished`, or make it a CronJob if it should run again and"
         " again",
         semantics=("flux",),
+        cause="Jobs that Flux runs again",
     )
 
 
@@ -200,7 +209,7 @@ def migration_parallel_to_app(context: LintContext) -> Iterator[Diagnostic]:
         if step is None or not any(is_migration(container) for _, container in containers(job)):
             continue
         yield from _migration_after_app(context, job, step, by_step)
-        images = images_in(job)
+        images = _application_images(job)
         parallel = [
             workload
             for workload in by_step.get(step.id, ())
@@ -235,11 +244,19 @@ def migration_parallel_to_app(context: LintContext) -> Iterator[Diagnostic]:
             )
 
 
+def _application_images(job: LintObject) -> set[str]:
+    """Return the images of a migration that its application may have, too.
+
+    A migration that runs the programs of a database server must wait for that server.
+    """
+    return {image for image in images_in(job) if not DATABASE_IMAGE.search(image)}
+
+
 def _migration_after_app(
     context: LintContext, job: LintObject, step: Step, by_step: dict[str, list[LintObject]]
 ) -> Iterator[Diagnostic]:
     """Yield a migration in a later step of its unit than a workload with the same image."""
-    images = images_in(job)
+    images = _application_images(job)
     earlier = (
         (other_step, workload)
         for other_step in context.order.by_unit.get(job.unit.id, ())

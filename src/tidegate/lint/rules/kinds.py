@@ -303,6 +303,7 @@ def unserved_kind(context: LintContext) -> Iterator[Diagnostic]:
                     f"the sync fails before Argo CD applies {object_name(operator.ref)}",
                 ),
                 semantics=("argocd",),
+                cause=f"{obj.unit.id} {operator.ref}",
             )
 
 

@@ -24,8 +24,11 @@ from tidegate.model.plans.graph import (
 )
 from tidegate.model.text.suggest import find_misspelled, suggest
 from tidegate.schema.builtin import served_kinds
+from tidegate.schema.removed_versions import may_be_served
 
 CRD_KIND = "CustomResourceDefinition"
+CLASS_KINDS = frozenset({"StorageClass", "VolumeSnapshotClass", "IngressClass", "GatewayClass"})
+"""Kinds that the charts of drivers and controllers create, often with similar names."""
 SEPARATE_TYPES = frozenset(
     {
         UnmetDependencyType.DEFINITION,
@@ -144,7 +147,9 @@ def _missing_name(
     units = [index.objects[dependent.node].unit for dependent in dependents]
     reason = _unknown_scope(index, unmet, dependents) or sources.reason(unmet.cluster, ref, units)
     similar, elsewhere = _similar_names(index, unmet, dependents[0], ref)
-    guess = similar and not elsewhere and not sources.mention(ref)
+    has_creator = sources.is_named_after_owner(unmet.cluster, ref)
+    has_creator = has_creator or bool(reason and ref.kind.name in CLASS_KINDS)
+    guess = similar and not elsewhere and not has_creator and not sources.mention(ref)
     if guess:
         fix = f"did you mean `{similar}`?"
     elif elsewhere:
@@ -155,7 +160,10 @@ def _missing_name(
         dependents if unmet.type is not UnmetDependencyType.NAMESPACE else dependents[:1]
     ):
         obj = index.objects[dependent.node]
-        is_harmless = dependent.effect is Effect.NONE and ref.kind.name != "Service"
+        # A StatefulSet without its Service runs; only its pods have no DNS names.
+        is_harmless = dependent.effect is Effect.NONE and (
+            ref.kind.name != "Service" or obj.ref.kind.name == "StatefulSet"
+        )
         is_note = is_harmless or (not guess and (reason or elsewhere))
         yield Diagnostic(
             message=(
@@ -256,6 +264,7 @@ def unknown_kind(context: LintContext) -> Iterator[Diagnostic]:
         versions = sorted(
             known_kind.version for known_kind in served if _is_same_kind(known_kind, kind)
         )
+        is_optional = bool(versions) and may_be_served(kind)
         guess = suggest(kind.name, names[kind.group])
         group = f"{kind.group}/" if kind.group else ""
         fix = f"write `apiVersion: {group}{versions[-1]}`" if versions else ""
@@ -265,7 +274,14 @@ def unknown_kind(context: LintContext) -> Iterator[Diagnostic]:
                 f" `{group}{kind.version} {kind.name}`"
             ),
             at=FieldRef(obj.document, ("apiVersion",) if versions else ("kind",)),
-            severity=Severity.ERROR if guess and not versions else Severity.WARNING,
+            severity=Severity.ERROR
+            if guess and not versions
+            else Severity.NOTE
+            if is_optional
+            else Severity.WARNING,
+            why="an API server serves this version only if `--runtime-config` enables it"
+            if is_optional
+            else "",
             fix=fix or guess,
             cause=f"{kind.api_version} {kind.name}",
         )

@@ -17,6 +17,7 @@ from tidegate.files import read_regular_file
 from tidegate.model.display import join_limited, join_quoted
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.sops.metadata import Metadata
 from tidegate.render.sops.tree import missing_extra_error
 
@@ -25,6 +26,7 @@ MAX_SHOWN_RECIPIENTS = 5
 WRONG_KEY = "render.sops.wrong-key"
 WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.offline", "render.sops.extra", WRONG_KEY})
 """Errors for a missing key: a preview continues without it."""
+_AGE = lazy_regex(r"AGE-|age1")
 _PROGRAM_ONLY = ("SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_")
 _PASSED_PREFIXES = (
     *("SOPS_", "AWS_", "GOOGLE_", "CLOUDSDK_", "AZURE_", "VAULT_", "GNUPG", "GPG_", "HUAWEI"),
@@ -115,10 +117,13 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
         *,
         location: Location | None = None,
         program: str = "sops",
+        is_from_file: bool = False,
     ) -> Keys:
         """Read the decoded entries of the Secret that `spec.decryption.secretRef` names.
 
         Like `ImportKeys` in `internal/decryptor/decryptor.go` of kustomize-controller 1.9.6.
+        `is_from_file`: the key may be missing, because the file has a reference to it that another
+        program replaces.
         """
         identities: tuple[SecretValue, ...] = ()
         pgp: list[SecretValue] = []
@@ -128,6 +133,8 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
             text = entries[name].decode("utf-8", "replace").strip()
             entry_location = Location(location.name if location else "Secret", field=name)
             match PurePosixPath(name).suffix:
+                case ".agekey" if is_from_file and not _AGE.search(text):
+                    searched.append(f"{entry_location.name} (`{name}`): no age key in its file")
                 case ".agekey":
                     entry_identities = read_identities(text, entry_location)
                     identities += entry_identities

@@ -20,6 +20,7 @@ from tidegate.documents import Document, read_documents
 from tidegate.documents.document import format_path
 from tidegate.documents.dump import to_json
 from tidegate.errors import Location, RenderError
+from tidegate.knowledge.settings import SOPS_SECRET_KIND
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.render.sops.formats import Format, detect_format, format_of, load
@@ -143,7 +144,10 @@ def opts_out(document: Document) -> bool:
     """Return whether an annotation configures Flux to leave the object encrypted.
 
     Like `IsDecryptionDisabled` in `internal/decryptor/decryptor.go` of kustomize-controller 1.9.6.
+    An operator decrypts a SopsSecret in the cluster.
     """
+    if get_text(document.body, "kind") == SOPS_SECRET_KIND:
+        return True
     return get_text(document.body, "metadata", "annotations", OPT_OUT).lower() == "disabled"
 
 

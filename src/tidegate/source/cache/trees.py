@@ -59,8 +59,7 @@ class TreeStore:
         try:
             for directory in (self._directory, self._staging):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            staged = Path(tempfile.mkdtemp(dir=self._staging))
-            lock = lock_file(staged / "lock", os.O_CREAT)
+            staged, lock = self._stage()
             (staged / "tree").mkdir()
             await fill(staged / "tree")
             return await asyncio.to_thread(self._install, staged, source_name, kind)
@@ -71,6 +70,19 @@ class TreeStore:
                 os.close(lock)
             if staged is not None:
                 await asyncio.to_thread(shutil.rmtree, staged, ignore_errors=True)
+
+    def _stage(self) -> tuple[Path, int]:
+        """Make an empty directory and lock it; another process may remove it before it is locked.
+
+        See `remove_leftovers`.
+        """
+        while True:
+            staged = Path(tempfile.mkdtemp(dir=self._staging))
+            lock = lock_file(staged / "lock", os.O_CREAT)
+            if lock is not None and (staged / "lock").exists():
+                return staged, lock
+            if lock is not None:
+                os.close(lock)
 
     def acquire(self, digest: str) -> CachedTree | None:
         """Lock the tree of a digest and return it; None without one.

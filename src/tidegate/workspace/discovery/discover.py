@@ -81,12 +81,14 @@ from tidegate.workspace.discovery.separate import (
 from tidegate.workspace.discovery.unit_tree import (
     RenderedUnit,
     RenderFunction,
+    UnitNode,
     UnitTree,
     UnitTreeBuilder,
     build_unit_tree,
     directory_units,
     find_roots,
     is_included,
+    is_of_instance,
     overlay_units,
     renders_itself,
     with_applied_names,
@@ -434,23 +436,17 @@ async def _find_unit_trees(
         build = builder.build
         await builder.expand_appsets()
         standalone = [
-            unit for unit in scan.candidates if not is_included(unit, scan) or renders_itself(unit)
+            unit
+            for unit in scan.candidates
+            if not is_included(unit, scan) or renders_itself(unit) or is_of_instance(unit, scan)
         ]
         nodes = [
             node
             for node in await with_applied_names(await build(standalone), builder)
             if not _is_generator_input(node.member.unit, scan)
         ]
-        roots, cycles = find_roots(nodes)
-        created = {name for node in roots for name in build_unit_tree(node, scan).identifiers}
-        remaining = [
-            unit for unit in scan.candidates if not {str(unit.id), str(unit.location)} & created
-        ]
-        nodes = [*roots, *await build(overlay_units(remaining, scan))]
-        roots, more_cycles = find_roots(nodes)
-        roots = without_covered_parents(roots)
-        trees = [(build_unit_tree(node, scan), node) for node in roots]
-        unit_trees, left_out = split_left_out((tree for tree, _ in trees), scan)
+        trees, findings = await _deployed_trees(nodes, build, scan)
+        unit_trees = [unit_tree for unit_tree, _ in trees]
         groups = [*directory_units(unit_trees, scan)]
         grouped = {id(sibling) for _, siblings in groups for sibling in siblings}
         parents = await build([parent for parent, _ in groups])
@@ -460,12 +456,45 @@ async def _find_unit_trees(
         unit_trees = [without_bootstrap_dependencies(build_unit_tree(node, scan)) for node in nodes]
     return without_deployed_objects(unit_trees), (
         *aliases.findings,
-        *cycles,
-        *more_cycles,
-        *left_out,
+        *findings,
         *template_findings(scan, unit_trees),
         *scan.parse_findings,
     )
+
+
+async def _deployed_trees(
+    nodes: list[UnitNode],
+    build: Callable[[list[Unit]], Awaitable[list[UnitNode]]],
+    scan: RepositoryScan,
+) -> tuple[list[tuple[UnitTree, UnitNode]], list[Finding]]:
+    """Return the trees of the roots that something may deploy, with findings about the others.
+
+    A unit that nothing deploys may create the root of a cluster, which is searched again then.
+    """
+    left_out: dict[Finding, None] = {}
+    while True:
+        roots, cycles = find_roots(nodes)
+        created = {name for node in roots for name in build_unit_tree(node, scan).identifiers}
+        remaining = [
+            unit for unit in scan.candidates if not {str(unit.id), str(unit.location)} & created
+        ]
+        roots, more_cycles = find_roots([*roots, *await build(overlay_units(remaining, scan))])
+        roots = without_covered_parents(roots)
+        trees = [(build_unit_tree(node, scan), node) for node in roots]
+        kept, findings = split_left_out((tree for tree, _ in trees), scan)
+        left_out |= dict.fromkeys(findings)
+        deployed = {name for unit_tree in kept for name in unit_tree.identifiers}
+        dropped = {str(node.member.unit.location) for node in roots} - deployed
+        others = [node for node in nodes if str(node.member.unit.location) not in dropped]
+        is_hidden = any(
+            str(node.member.unit.location) not in deployed and renders_itself(node.member.unit)
+            for node in others
+        )
+        if not is_hidden or len(others) == len(nodes):
+            kept_ids = {id(unit_tree) for unit_tree in kept}
+            deployed_trees = [(tree, node) for tree, node in trees if id(tree) in kept_ids]
+            return deployed_trees, [*cycles, *more_cycles, *left_out]
+        nodes = others
 
 
 def _is_generator_input(unit: Unit, scan: RepositoryScan) -> bool:

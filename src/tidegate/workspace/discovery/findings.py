@@ -26,6 +26,7 @@ from tidegate.source.urls import redact_password
 from tidegate.workspace.discovery.object_checks import check_objects
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree, is_flux_unit
+from tidegate.workspace.rendering.flux_inputs import UNSET_VARIABLE
 from tidegate.workspace.rendering.result import (
     UNDECRYPTED_DATA,
     RenderFailure,
@@ -237,7 +238,13 @@ def render_failure_findings(member: RenderedUnit) -> Iterator[Finding]:
             unit=member.unit.id,
             unit_problem=unit_problem,
             error_problem=error.problem,
+            cause=_common_cause(error),
         )
+
+
+def _common_cause(error: TidegateError) -> str:
+    """Return what units have in common that lack the same source or variable; else nothing."""
+    return error.problem if error.code in {MISSING_SOURCE, UNSET_VARIABLE} else ""
 
 
 def _referring_field(unit: Unit, error: TidegateError) -> Location | None:
@@ -270,7 +277,8 @@ def describe_needed_sources(unit: Unit, error: TidegateError) -> str:
     return f" from {' and '.join(map(redact_password, sources))}"
 
 
-MISSING_REFERENCE_CODES = frozenset({"source.object", "source.path", "source.undeclared"})
+MISSING_SOURCE = "source.object"
+MISSING_REFERENCE_CODES = frozenset({MISSING_SOURCE, "source.path", "source.undeclared"})
 """Codes of references of units to what does not exist."""
 PATH_FIELDS = {"Kustomization": "spec.path", "Application": "spec.source.path"}
 """The field for the directory, by kind of unit."""
@@ -286,7 +294,8 @@ def _uncertainty_findings(member: RenderedUnit) -> Iterator[Finding]:
         for error in (*refusals, *render_notes(member.result)):
             severity = Severity.NOTE if error.code in NOTE_CODES else Severity.WARNING
             severity = Severity.ERROR if error in refusals else severity
-            yield Finding.from_error(error, severity, member.unit)
+            finding = Finding.from_error(error, severity, member.unit)
+            yield structs.replace(finding, cause=_common_cause(error))
 
 
 def _unknown_variable_findings(members: Iterable[RenderedUnit]) -> Iterator[Finding]:

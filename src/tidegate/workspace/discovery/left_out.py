@@ -12,7 +12,7 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.units.unit import Unit
 from tidegate.workspace.discovery.scan import RepositoryScan, parent_directories
 from tidegate.workspace.discovery.unit_tree import UnitTree, is_flux_unit, renders_itself
-from tidegate.workspace.rendering.result import RenderFailure, RenderResult
+from tidegate.workspace.rendering.result import RenderFailure
 
 KUSTOMIZATION, HELM_RELEASE = "Kustomization", "HelmRelease"
 MAX_NAMED = 3
@@ -123,7 +123,10 @@ def _built_overlays(unit_tree: UnitTree, scan: RepositoryScan) -> Iterator[str]:
     """Yield the directories of this repository that the units of a tree build with kustomize."""
     for member in unit_tree.members:
         result = member.result
-        if not isinstance(result, RenderResult):
+        if isinstance(result, RenderFailure):
+            if scan.root in result.trees:
+                paths = (source.path for source in member.unit.sources)
+                yield from (path for path in paths if path in scan.overlays)
             continue
         for source, rendered in zip(member.unit.sources, result.sources, strict=False):
             if rendered.tool == "Kustomize" and rendered.root == scan.root:

@@ -187,7 +187,9 @@ class Projects(msgspec.Struct):
         scope: ProjectScope,
         findings: list[Finding],
     ) -> tuple[Unit, list[Finding]]:
-        refusals = [*_refusals(unit, project_request, scope)]
+        refusals = [
+            *_refusals(unit, project_request, scope, has_namespace=self._has_known_namespace(unit))
+        ]
         policy = structs.replace(
             unit.policy,
             project_scope=scope,
@@ -206,6 +208,17 @@ class Projects(msgspec.Struct):
         is_forbidden = refusals and not scope.project.may_inherit
         reason = f"project `{scope.project.name}` does not permit it" if is_forbidden else ""
         return structs.replace(governed, project_error=reason), findings
+
+    def _has_known_namespace(self, unit: Unit) -> bool:
+        """Return whether a parent or the file of an Application determines its namespace."""
+        if unit.location is None or (unit.parent is not None and unit.parent.kind):
+            return True
+        documents = self.scan.documents.get(unit.location.name, ())
+        return not any(
+            document.location == unit.location
+            and not get_text(document.body, "metadata", "namespace")
+            for document in documents
+        )
 
     @property
     def _has_unknown_globals(self) -> bool:
@@ -305,17 +318,18 @@ def denial_finding(unit: Unit, refusal: ProjectViolation, field_name: str = "") 
         fix="permit it in the project, or move the Application to another project",
         unit_names=(unit.id.qualified_name,),
         unit=unit.id,
+        cause=f"{name}: {refusal.rule}: {refusal.message}",
     )
     return at_unit_field(unit, field_name, finding)
 
 
 def _refusals(
-    unit: Unit, project_request: ProjectRequest, scope: ProjectScope
+    unit: Unit, project_request: ProjectRequest, scope: ProjectScope, *, has_namespace: bool
 ) -> Iterator[tuple[ProjectViolation, str]]:
     for url in project_request.repositories:
         if refusal := check_source(scope.project, url):
             yield refusal, "spec.source"
-    if refusal := check_application_namespace(scope.project, unit.id.namespace):
+    if has_namespace and (refusal := check_application_namespace(scope.project, unit.id.namespace)):
         yield refusal, "metadata.namespace"
     if (project_request.server or project_request.cluster) and (
         refusal := check_destination(scope, project_request.namespace)
@@ -380,7 +394,7 @@ def _missing_finding(
             " rejects the Application"
         ),
         fix="add the AppProject, or correct the name",
-        cause="" if has_projects else "no projects",
+        cause=f"projects {mention}",
     )
     return at_unit_field(units[0], "spec.project", finding)
 

@@ -22,7 +22,7 @@ from tidegate.errors import DocumentError
 from tidegate.files import PathEscapeError, RootedFiles
 from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding
-from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import DeclaredSource, SourceObject
 from tidegate.model.units.unit import Unit
@@ -181,7 +181,11 @@ class RepositoryScan:
             name: self._parse(name, content, reports_errors=True)
             for name, content in self._relevant_files[0].items()
         }
-        return {name: documents for name, documents in by_file.items() if documents}
+        applied = {
+            name: tuple(document for document in documents if not _is_exported(document))
+            for name, documents in by_file.items()
+        }
+        return {name: documents for name, documents in applied.items() if documents}
 
     def read_documents(self, content: bytes, name: str) -> tuple[Document, ...]:
         """Return the objects of a text; those of an unchanged file that was scanned are reused.
@@ -453,6 +457,16 @@ def _is_at_variable(content: bytes, error: DocumentError) -> bool:
     """Return whether the line of a syntax error has a variable, such as `{name: ${NAME}}`."""
     line = error.location.line if error.location else 0
     return b"${" in b"".join(content.splitlines()[max(line - 1, 0) : line])
+
+
+def _is_exported(document: Document) -> bool:
+    """Return whether an object is a copy from a cluster; the API server creates none of these.
+
+    `BeforeCreate` in `pkg/registry/rest/create.go` and `Create` in
+    `pkg/registry/generic/registry/store.go` of k8s.io/apiserver 0.36.4 refuse a resourceVersion.
+    """
+    metadata = get_mapping(document.body, "metadata")
+    return bool(metadata.get("uid") and metadata.get("resourceVersion"))
 
 
 def is_bootstrap_source(source: SourceObject) -> bool:

@@ -21,10 +21,11 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.dialect.declared import Declarations
+from tidegate.dialect.units import FLUX_INSTANCE
 from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text, object_kind
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.policy import Policy, Tracking
@@ -142,11 +143,11 @@ def root_bodies(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
     }
 
 
-class _Node(msgspec.Struct):
+class UnitNode(msgspec.Struct):
     """A unit where it is created, rendered once, and the units that it creates."""
 
     member: RenderedUnit
-    children: list[_Node] = msgspec.field(default_factory=list)
+    children: list[UnitNode] = msgspec.field(default_factory=list)
 
 
 class UnitTreeBuilder:
@@ -181,11 +182,11 @@ class UnitTreeBuilder:
                 units = (*declared.units, *(expanded_set.unit for expanded_set in expanded))
                 self._scan.generated[name] = msgspec.structs.replace(declared, units=units)
 
-    async def build(self, units: Iterable[Unit]) -> list[_Node]:
+    async def build(self, units: Iterable[Unit]) -> list[UnitNode]:
         """Return the nodes of these units, each with all its descendants."""
         return await self._build_all(units, UnitScope(self._scan), ())
 
-    async def build_with_sources(self, unit: Unit, sources: Iterable[DeclaredSource]) -> _Node:
+    async def build_with_sources(self, unit: Unit, sources: Iterable[DeclaredSource]) -> UnitNode:
         """Return the node of a unit; its descendants see sources that no ancestor declares."""
         scope = UnitScope(self._scan, declared=Declarations(sources=tuple(sources)))
         return await self._build_node(unit, scope, (unit.id,))
@@ -197,7 +198,7 @@ class UnitTreeBuilder:
         ancestors: tuple[UnitId, ...],
         *,
         are_raw: bool = False,
-    ) -> list[_Node]:
+    ) -> list[UnitNode]:
         """Build these units at once. Those that may create others start first.
 
         While tools render them, the remaining units are read.
@@ -222,7 +223,7 @@ class UnitTreeBuilder:
 
     async def _build_node(
         self, unit: Unit, scope: UnitScope, ancestors: tuple[UnitId, ...], *, is_raw: bool = False
-    ) -> _Node:
+    ) -> UnitNode:
         file_appset = self._appsets.get((unit.id, unit.location)) if len(ancestors) == 1 else None
         if file_appset is not None:
             return await self._build_appset_node(unit, file_appset, scope, ancestors, is_raw=is_raw)
@@ -256,7 +257,7 @@ class UnitTreeBuilder:
                     is_raw=is_raw,
                 )
             )
-        return _Node(member, nodes)
+        return UnitNode(member, nodes)
 
     async def _build_appset_node(
         self,
@@ -266,7 +267,7 @@ class UnitTreeBuilder:
         ancestors: tuple[UnitId, ...],
         *,
         is_raw: bool,
-    ) -> _Node:
+    ) -> UnitNode:
         """Build the node of an ApplicationSet: its Applications are generated, not rendered."""
         member = RenderedUnit(unit, expanded.render_result, expanded.declared, is_raw)
         children = [_as_child(declared_unit, unit) for declared_unit in expanded.declared.units]
@@ -276,7 +277,7 @@ class UnitTreeBuilder:
             if new_children
             else []
         )
-        return _Node(member, nodes)
+        return UnitNode(member, nodes)
 
     def _find_units(self, result: RenderResult, namespace: str) -> Declarations:
         """Return what a result declares. Results are never freed: `id()` identifies them."""
@@ -298,12 +299,12 @@ class UnitTreeBuilder:
         return self._results[key]
 
 
-async def with_applied_names(nodes: list[_Node], builder: UnitTreeBuilder) -> list[_Node]:
+async def with_applied_names(nodes: list[UnitNode], builder: UnitTreeBuilder) -> list[UnitNode]:
     """Return the nodes; a unit that renders its own file has the name that it gives itself.
 
     A kustomization on the way may add a prefix, a suffix or a namespace.
     """
-    result: list[_Node] = []
+    result: list[UnitNode] = []
     for node in nodes:
         unit = node.member.unit
         applied = next(
@@ -321,14 +322,14 @@ async def with_applied_names(nodes: list[_Node], builder: UnitTreeBuilder) -> li
     return result
 
 
-async def with_sources_of_trees(nodes: list[_Node], builder: UnitTreeBuilder) -> list[_Node]:
+async def with_sources_of_trees(nodes: list[UnitNode], builder: UnitTreeBuilder) -> list[UnitNode]:
     """Return the nodes; a unit uses a source of its own tree before one of another file.
 
     A sibling may set the namespace of the source. Other trees are of the same cluster, unless they
     have units in common.
     """
     trees = [[node.member, *_descendants(node)] for node in nodes]
-    result: list[_Node] = []
+    result: list[UnitNode] = []
     for node, members in zip(nodes, trees, strict=True):
         ids = {member.unit.id for member in members}
         others = [
@@ -422,7 +423,7 @@ def _as_child(unit: Unit, parent: Unit) -> Unit:
     )
 
 
-def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
+def build_unit_tree(node: UnitNode, scan: RepositoryScan) -> UnitTree:
     """Return the tree of a node. A unit with two parents belongs to the first, with a finding."""
     members: dict[UnitId, RenderedUnit] = {}
     unread: list[RenderedUnit] = []
@@ -450,7 +451,7 @@ def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
     return UnitTree(unit.id, tuple(members.values()), tuple(unread), tuple(findings), root_document)
 
 
-def _created_by_defined_units(node: _Node) -> frozenset[UnitId]:
+def _created_by_defined_units(node: UnitNode) -> frozenset[UnitId]:
     """Return the units below a node that a unit with a definition creates."""
     nodes = [node, *_descendant_nodes(node)]
     return frozenset(
@@ -554,10 +555,11 @@ def _duplicate_finding(first: Unit, second: Unit) -> Finding:
         fix=f"remove or rename one of the two; the first is at {location}",
         unit=second.id,
         unit_problem=problem,
+        cause=problem,
     )
 
 
-def find_roots(nodes: list[_Node]) -> tuple[list[_Node], list[Finding]]:
+def find_roots(nodes: list[UnitNode]) -> tuple[list[UnitNode], list[Finding]]:
     """Return the nodes that no other one creates, and the first of those that create each other.
 
     A unit is known by its ID; a patch may change that, but not its location.
@@ -593,29 +595,27 @@ def find_roots(nodes: list[_Node]) -> tuple[list[_Node], list[Finding]]:
     return roots, findings
 
 
-def without_covered_parents(nodes: Iterable[_Node]) -> list[_Node]:
+def without_covered_parents(nodes: Iterable[UnitNode]) -> list[UnitNode]:
     """Return the nodes without assumed parents all of whose units another tree creates.
 
     The path of a unit may be an overlay that looks like a root, because its units are only in it.
+    Of assumed parents that create the same units the one with the most units is kept.
     """
-    nodes = [*nodes]
-    created = [_created_by_definitions(node) for node in nodes]
-
-    def is_covered(index: int, node: _Node) -> bool:
-        others = [names for other, names in enumerate(created) if other != index]
-        return bool(node.children) and all(
+    kept = dict(enumerate(nodes))
+    created = {index: _created_by_definitions(node) for index, node in kept.items()}
+    for index in sorted(kept, key=lambda index: len(created[index])):
+        children = kept[index].children
+        others = [created[other] for other in kept if other != index]
+        is_covered = bool(children) and all(
             any(not names.isdisjoint(_identifiers(child.member.unit)) for names in others)
-            for child in node.children
+            for child in children
         )
-
-    return [
-        node
-        for index, node in enumerate(nodes)
-        if not (node.member.unit.is_implicit and is_covered(index, node))
-    ]
+        if kept[index].member.unit.is_implicit and is_covered:
+            del kept[index]
+    return [*kept.values()]
 
 
-def _created_by_definitions(node: _Node) -> frozenset[str]:
+def _created_by_definitions(node: UnitNode) -> frozenset[str]:
     """Return the identifiers of the units that units with a definition create, below a node."""
     return frozenset(
         name
@@ -642,11 +642,11 @@ def _cycle_finding(unit: Unit, other: Unit) -> Finding:
     )
 
 
-def _descendants(node: _Node) -> Iterator[RenderedUnit]:
+def _descendants(node: UnitNode) -> Iterator[RenderedUnit]:
     return (descendant.member for descendant in _descendant_nodes(node))
 
 
-def _descendant_nodes(node: _Node) -> Iterator[_Node]:
+def _descendant_nodes(node: UnitNode) -> Iterator[UnitNode]:
     seen: set[int] = set()
     pending = [*node.children]
     while pending:
@@ -679,6 +679,16 @@ def renders_itself(unit: Unit) -> bool:
         and not isinstance(source.source, ChartSource | OciSource)
     ]
     return any(path == "." or name.startswith(f"{path}/") for path in paths)
+
+
+def is_of_instance(unit: Unit, scan: RepositoryScan) -> bool:
+    """Return whether a FluxInstance creates a unit.
+
+    A FluxInstance is applied by hand the first time, and deploys itself from then on.
+    """
+    document = _find_document(unit, scan)
+    kind = object_kind(document.body) if document else None
+    return kind is not None and (kind.group, kind.name) == FLUX_INSTANCE
 
 
 def overlay_units(units: Iterable[Unit], scan: RepositoryScan) -> list[Unit]:

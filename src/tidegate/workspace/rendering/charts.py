@@ -128,6 +128,8 @@ def _version_candidates(version_range: str) -> Iterator[str]:
 
 
 REPOSITORY_SCHEMES = ("https://", "http://", "oci://")
+BUILT_IN_SCHEMES = frozenset({"file", "http", "https", "oci"})
+"""Schemes that Helm knows without a plugin (`pkg/getter/getter.go` of Helm 4.1)."""
 
 
 class EncryptedObjects(msgspec.Struct, frozen=True):
@@ -270,6 +272,15 @@ async def _fetch_dependency(dependency: ChartDependency, options: FetchOptions) 
 
 
 def _check_repository(dependency: ChartDependency, request: ChartRequest) -> None:
+    location = Location(f"{request.chart}/Chart.yaml", field="dependencies")
+    scheme, separator, _ = dependency.repository.partition("://")
+    if separator and scheme not in BUILT_IN_SCHEMES:
+        problem = (
+            f"chart dependency `{sanitize(dependency.name)}` needs a plugin of Helm that downloads"
+            f" from `{sanitize(scheme)}://`"
+        )
+        hint = "run `helm dependency build`, and pass the directory with the chart as PATH"
+        raise RenderError("render.plugin", problem, location=location, hint=hint)
     if not dependency.repository.startswith(REPOSITORY_SCHEMES):
         problem = (
             f"chart dependency `{sanitize(dependency.name)}` has an unsupported repository"
@@ -278,7 +289,6 @@ def _check_repository(dependency: ChartDependency, request: ChartRequest) -> Non
         hint = "write a repository URL that starts with " + ", ".join(
             f"`{scheme}`" for scheme in REPOSITORY_SCHEMES
         )
-        location = Location(f"{request.chart}/Chart.yaml", field="dependencies")
         raise RenderError("render.helm.repository", problem, location=location, hint=hint)
 
 

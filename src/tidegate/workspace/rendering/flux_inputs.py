@@ -30,6 +30,8 @@ from tidegate.workspace.rendering.sources import Data, FindData, decrypted_data
 
 KUSTOMIZATION = "Kustomization"
 UNSET_VARIABLE = "render.substitute.missing"
+MISSING_SECRET = "render.secret"  # noqa: S105 - it is a code
+"""The code of a Secret that is not in the repository, as most Secrets are not."""
 HOOK_ANNOTATION = "helm.sh/hook"
 
 
@@ -103,11 +105,13 @@ class FluxInputs:
             decrypted_data(self._find_data("Secret", namespace, name)),
             "not found in the repository",
         )
+        is_from_file = entries is not None
         if entries is None and settings.get_cluster_data is not None:
             entries, cluster_reason = await settings.get_cluster_data("Secret", namespace, name)
             reason += f", {cluster_reason}"
         if entries is not None:
-            return Keys.from_secret(entries, location=Location(f"Secret `{namespace}/{name}`"))
+            location = Location(f"Secret `{namespace}/{name}`")
+            return Keys.from_secret(entries, location=location, is_from_file=is_from_file)
         searched = (f"Secret `{namespace}/{name}`: {reason}", *settings.keys.searched)
         return replace(settings.keys, searched=searched)
 
@@ -239,9 +243,17 @@ class FluxInputs:
         problem = f"`{self.unit.id}` {unit_problem}"
         hint = f"add {reference.kind} `{reference.name}` to the repository; rendering needs it"
         location = self.unit.location and self.unit.location.with_field(field)
-        error = MissingDataError("render.data", problem, location=location, hint=hint)
+        code = (
+            "render.data" if reference.kind != "Secret" or self._has(reference) else MISSING_SECRET
+        )
+        error = MissingDataError(code, problem, location=location, hint=hint)
         error.unit_problem = unit_problem
         return error
+
+    def _has(self, reference: DataReference) -> bool:
+        """Return whether the object is in the repository, though something in it is missing."""
+        namespace = self.unit.id.namespace
+        return self._find_data(reference.kind, namespace, reference.name) is not None
 
 
 class MissingDataError(RenderError):

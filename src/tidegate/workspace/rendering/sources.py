@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from tidegate.dialect.units import FLUX_NAMESPACE
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError, Location, SourceError, sanitize
 from tidegate.model.k8s.json_fields import get_mapping, get_text
@@ -81,6 +82,10 @@ async def fetch_tree(
         return Snapshot(source, Revision(), Path(source.path), ())
     if declared is not None:
         return await _fetch_declared(declared, context, find_data)
+    if isinstance(source, SourceObject) and source.name == FLUX_NAMESPACE:
+        problem = f"source `{source}`, which `flux bootstrap` or Flux Operator creates, is unknown"
+        hint = "map its URL to a directory"
+        raise SourceError("source.bootstrap", problem, hint=hint)
     if isinstance(source, SourceObject):
         raise _undeclared_error(f"source `{source}` is not declared in this repository", None)
     return await context.fetch(source)
