@@ -9,6 +9,7 @@ import asyncio
 import base64
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from string import ascii_letters, digits
 
 import msgspec
 
@@ -263,6 +264,12 @@ def find_used_secrets(candidates: Iterable[str], documents: Iterable[Document]) 
     }
 
 
+ALTERED = str.maketrans(
+    ascii_letters + digits, ascii_letters[1:26] + "a" + ascii_letters[27:] + "A" + digits[1:] + "0"
+)
+"""The next letter or digit of each."""
+
+
 def find_secret_fields(body: dict[str, Json], secrets: set[str]) -> Iterator[FieldPath]:
     """Yield the fields of a body that contain a secret, alone or inside another text."""
     for path, value in _leaves(body) if secrets else ():
@@ -273,6 +280,19 @@ def find_secret_fields(body: dict[str, Json], secrets: set[str]) -> Iterator[Fie
             secret in text for secret in secrets if len(secret) >= MIN_SECRET_LENGTH
         ):
             yield path
+
+
+def find_changed_fields(body: dict[str, Json], altered: dict[str, Json]) -> Iterator[FieldPath]:
+    """Yield the fields of a body that are different, or absent, in an altered one."""
+    other = dict(_leaves(altered))
+    for path, value in _leaves(body):
+        if path not in NAME_FIELDS and other.get(path) != value:
+            yield path
+
+
+def alter_text(text: str) -> str:
+    """Return a text of the same form in which every letter and digit is another one."""
+    return text.translate(ALTERED)
 
 
 def _leaves(value: Json, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Json]]:
