@@ -133,7 +133,7 @@ def _prune_in_waves(
 ) -> list[Step]:
     """Return the steps of a unit, in which each wave deletes before it applies.
 
-    Deletions that come to a wave after it was applied are a step of their own.
+    Deletions that move to a wave that has been applied are a step of their own.
     """
     applied_waves = [step.wave for step in unit_steps if step.phase == Phase.SYNC]
     rounds = list(
@@ -280,7 +280,7 @@ def _empty_step(unit: PlannedUnit, position: str, wave: int | None = None) -> St
 
 
 def _prune_step(unit: PlannedUnit, wave: int, number: int) -> Step:
-    """Return an empty step for the deletions that come to a wave for the `number`th time."""
+    """Return an empty step for the deletions that move to a wave for the `number`th time."""
     step = _empty_step(unit, Phase.SYNC, wave)
     if number == 1:
         return step

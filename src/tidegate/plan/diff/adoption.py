@@ -60,7 +60,7 @@ def is_adopted(entry: JsonObject, manager: str, adopted: frozenset[str] = DEFAUL
 
 
 def adopted_fields(entry: JsonObject, live: JsonObject) -> Fields:
-    """Return the fields of an entry that the manager adopts: those that somebody applied."""
+    """Return the fields of an entry that the manager adopts: those that were applied."""
     return without_defaults(_adoptable_fields(entry), entry, live)
 
 
