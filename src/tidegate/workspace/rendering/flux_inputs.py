@@ -30,8 +30,6 @@ from tidegate.workspace.rendering.sources import Data, FindData, decrypted_data
 
 KUSTOMIZATION = "Kustomization"
 UNSET_VARIABLE = "render.substitute.missing"
-MISSING_SECRET = "render.secret"  # noqa: S105 - it is a code
-"""The code of a Secret that is not in the repository, as most Secrets are not."""
 HOOK_ANNOTATION = "helm.sh/hook"
 
 
@@ -243,10 +241,11 @@ class FluxInputs:
         problem = f"`{self.unit.id}` {unit_problem}"
         hint = f"add {reference.kind} `{reference.name}` to the repository; rendering needs it"
         location = self.unit.location and self.unit.location.with_field(field)
-        code = (
-            "render.data" if reference.kind != "Secret" or self._has(reference) else MISSING_SECRET
+        error = (
+            MissingDataError("render.secret", problem, location=location, hint=hint)
+            if reference.kind == "Secret" and not self._has(reference)
+            else MissingDataError("render.data", problem, location=location, hint=hint)
         )
-        error = MissingDataError(code, problem, location=location, hint=hint)
         error.unit_problem = unit_problem
         return error
 
