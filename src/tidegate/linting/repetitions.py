@@ -47,7 +47,7 @@ def without_repetitions(findings: Iterable[Finding], locator: DiagnosticLocator)
 def _is_misplaced(
     finding: Finding, refused: Iterable[Location], locator: DiagnosticLocator
 ) -> bool:
-    """Return whether an unknown field is where a required one with the same name is missing."""
+    """Return whether a required field with the name of an unknown field is missing."""
     location = finding.location
     if finding.code != UNKNOWN_CODE or location is None:
         return False

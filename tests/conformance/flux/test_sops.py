@@ -137,7 +137,7 @@ def test_a_missing_decryption_secret_is_reported_with_all_searched_locations(
 def test_an_invalid_key_and_a_file_without_sops_metadata_are_reported(
     layers: Layers, key: AgeKey
 ) -> None:
-    layers.more = [keys(**{"age.agekey": "garbage"})]
+    layers.more = [keys(**{"age.agekey": key.recipient})]
     garbage = layers.run("plan", "--offline")
     layers.more = [keys(**{"age.agekey": key.identity})]
     file = layers.root / "apps/secret.yaml"
