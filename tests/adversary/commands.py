@@ -78,14 +78,15 @@ class RunningCommand:
         """Start Tidegate; `clock`: by how many seconds its clock is ahead."""
         module = ["tests.adversary.wrong_clock", str(clock)] if clock else ["tidegate"]
         errors = directory / f"{user}.stderr"
-        process = subprocess.Popen(
-            [sys.executable, "-m", *module, *map(str, arguments), "--yes", "-o", "json"],
-            cwd=ROOT,
-            env={"PATH": os.environ["PATH"], "HOME": str(directory)},
-            stdout=subprocess.PIPE,
-            stderr=errors.open("w"),
-            text=True,
-        )
+        with errors.open("w") as stream:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *module, *map(str, arguments), "--yes", "-o", "json"],
+                cwd=ROOT,
+                env={"PATH": os.environ["PATH"], "HOME": str(directory)},
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                text=True,
+            )
         return cls(user, revision, process, errors)
 
     def read_until(self, is_last: Callable[[PrintedEvent], bool]) -> bool:
@@ -117,7 +118,10 @@ class RunningCommand:
 
     def end(self) -> CommandEnd:
         """Wait for the end of the process."""
-        self.read_until(lambda _: False)
+        assert self.process.stdout is not None
+        if not self.process.stdout.closed:
+            self.read_until(lambda _: False)
+            self.process.stdout.close()
         code = self.process.wait()
         self._watchdog.cancel()
         return CommandEnd(code, tuple(self.events), self.errors.read_text(), self.is_hanging)
