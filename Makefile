@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo examples test properties test-kube test-peers kube-up kube-down check fmt charts picture schemas traces golden bench
+.PHONY: help setup demo examples test properties test-kube test-peers adversary kube-up kube-down check fmt charts picture schemas traces golden bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ test-peers: $(READY) ## run Flux's kustomize-controller after Tidegate on the sa
 	$(BIN)/python -m plane build
 	$(BIN)/python -m tests.conformance.peers.build
 	$(BIN)/python -m pytest -q -m peers
+
+adversary: $(READY) ## attack rollouts on a real control plane for an hour; SEED=N draws other moments
+	$(BIN)/python -m plane build
+	$(BIN)/python -m tests.adversary --seed $${SEED:-1}
 
 kube-up: $(READY) ## start the control plane and leave it running
 	@$(BIN)/python -m plane up

@@ -48,10 +48,11 @@ class AuditEntry(msgspec.Struct, frozen=True, rename="camel"):
     response_object: msgspec.Raw = msgspec.Raw(b"null")
 
 
-def read_audit(log: Path) -> Iterator[AuditEntry]:
-    """Every whole entry, in the order the server wrote them."""
+def read_audit(log: Path, *, start: int = 0) -> Iterator[AuditEntry]:
+    """Every whole entry from a position on, in the order the server wrote them."""
     decode = msgspec.json.Decoder(AuditEntry).decode
     with log.open("rb") as lines:
+        lines.seek(start)
         for line in lines:
             # The server may be in the middle of the last line.
             if line.endswith(b"\n"):
