@@ -11,7 +11,7 @@ from tidegate.clusters.journal import read_unit_journal
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.inspection.diff import EMPTY_PLAN, compare_plan
+from tidegate.inspection.diff import EMPTY_PLAN, LivePreview, compare_plan
 from tidegate.model.k8s.json_fields import get_text, object_kind, object_ref
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref, object_body
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -70,7 +70,13 @@ async def read_status(plan_result: PlanResult, session: Session) -> list[ObjectS
 
 async def _read_plan_status(plan_result: PlanResult, session: Session) -> PlanStatus:
     """Return the status of all objects with the plan, which also has the hooks."""
-    preview, live_objects = await compare_plan(await with_removals(plan_result, session), session)
+    compared = await compare_plan(await with_removals(plan_result, session), session)
+    return await judge_preview(compared, session)
+
+
+async def judge_preview(compared: LivePreview, session: Session) -> PlanStatus:
+    """Return the status of the objects of a preview."""
+    preview, live_objects = compared
     verdicts = await _judge_all(preview.plan, live_objects, session)
     _judge_units(preview.plan, verdicts)
     objects = [
