@@ -1,4 +1,4 @@
-"""Inventories of units: the objects that Argo CD or Flux, and not Tidegate, brought.
+"""Inventories of units: objects that Argo CD or Flux deployed, and not Tidegate.
 
     cluster        the status of the live Application or Kustomization
     simulation     the tracking metadata of the objects that existed before

@@ -12,6 +12,7 @@ import msgspec
 
 from tidegate.clusters.session import Session
 from tidegate.dialect.argo.status.application import aggregate_health, sync_status
+from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.inspection.diff import Preview, preview_with_preflight
 from tidegate.inspection.status import ObjectStatus, judge_preview, read_status
@@ -156,6 +157,8 @@ def _unit_state(
     if unit.policy.tracking is Tracking.FLUX:
         ready = READY.get(operation.result, Ready.UNKNOWN)
         return UnitState(unit=unit.id, ready=ready, retries=operation.retries)
+    if unit.id.kind == APPLICATION_SET:  # it has neither a sync status nor an operation
+        return UnitState(unit=unit.id, health=health.value)
     phase = OPERATIONS.get(operation.result, "Running")
     return UnitState(
         unit=unit.id,

@@ -215,7 +215,7 @@ def test_no_pause_follows_the_deletion_of_an_earlier_hook_in_the_last_wave(
 
 
 def tracked(name: str, app: str, *, wave: int = 0) -> JsonObject:
-    """A ConfigMap that Argo CD brought for an Application."""
+    """A ConfigMap that Argo CD deployed for an Application."""
     body = setting(name, "shop", wave=wave)
     notes: JsonObject = {"argocd.argoproj.io/tracking-id": f"{app}:/ConfigMap:shop/{name}"}
     if wave:

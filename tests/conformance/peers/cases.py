@@ -246,7 +246,7 @@ def rolling_set(steps: tuple[tuple[str, str | int | None], ...], **elements: str
 
 
 def tracked(body: JsonObject) -> JsonObject:
-    """An object that Argo CD brought for `web`."""
+    """An object that Argo CD deployed for `web`."""
     kind, name = get_text(body, "kind"), get_text(body, "metadata", "name")
     placed = {**body, "metadata": {**get_mapping(body, "metadata"), "namespace": "shop"}}
     group = get_text(body, "apiVersion").rpartition("/")[0]

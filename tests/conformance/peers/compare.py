@@ -103,8 +103,8 @@ def simulate(case: Case, folder: Path) -> list[JsonObject]:
         case.write(later, {path: bodies for path, bodies in files.items() if bodies}, URL)
         removed: list[Json] = [path for path, bodies in files.items() if not bodies]
         commits.append({"at": f"{number * COMMIT_GAP}s", "files": str(later), "removes": removed})
-    home: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}}
-    given: list[Json] = [home, *(case.place(body, URL) for body in case.given)]
+    argocd: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}}
+    given: list[Json] = [argocd, *(case.place(body, URL) for body in case.given)]
     scenario |= {"commits": commits} if commits else {}
     scenario |= {"given": {"objects": given}}
     (folder / "profile.json").write_text(json.dumps(profile))

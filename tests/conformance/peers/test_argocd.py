@@ -1,4 +1,4 @@
-"""Argo CD and Tidegate after each other on one cluster: neither changes what the other brought.
+"""Argo CD and Tidegate after each other on one cluster: neither changes objects of the other.
 
 They run a real Argo CD: `make test-peers`.
 """
@@ -121,7 +121,7 @@ def test_tidegate_after_argo_cd_changes_nothing_and_reruns_no_job(
     assert place.state() == ("Synced", "Healthy")
 
 
-def test_tidegate_prunes_what_argo_cd_brought(peer: ArgoCd, tmp_path: Path) -> None:
+def test_tidegate_prunes_objects_that_argo_cd_deployed(peer: ArgoCd, tmp_path: Path) -> None:
     place = Place("to-prune", peer, tmp_path)
     place.deploy_with_argo_cd()
     place.case.write(
