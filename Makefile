@@ -39,10 +39,12 @@ test-kube: $(READY) ## build and start a real control plane, and run the tests t
 	$(BIN)/python -m plane build
 	$(BIN)/python -m pytest -q -m kube -n 2 --dist loadfile
 
-test-peers: $(READY) ## run Flux's kustomize-controller after Tidegate on the same objects; builds it
+test-peers: $(READY) ## build Argo CD and Flux, run them beside Tidegate, and record what they do
 	$(BIN)/python -m plane build
 	$(BIN)/python -m tests.conformance.peers.build
 	$(BIN)/python -m pytest -q -m peers
+	$(BIN)/python -m tests.conformance.peers.record
+	$(BIN)/python -m pytest -q tests/conformance/peers/test_recorded.py
 
 adversary: $(READY) ## attack rollouts on a real control plane for an hour; SEED=N draws other moments
 	$(BIN)/python -m plane build

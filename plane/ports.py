@@ -23,8 +23,13 @@ _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 def pick_ports() -> Ports:
     """As many ports as a control plane needs, all free at one moment."""
+    return Ports(*free_ports(len(fields(Ports))))
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are all free at one moment."""
     with ExitStack() as held:
-        return Ports(*(_hold_free_port(held) for _ in fields(Ports)))
+        return [_hold_free_port(held) for _ in range(count)]
 
 
 def _hold_free_port(held: ExitStack) -> int:

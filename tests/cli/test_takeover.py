@@ -9,11 +9,19 @@ import pytest
 from tests.cli.test_statuses import a_chain
 from tests.support.persistent_sandbox import APPLICATION, KUSTOMIZATION, PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
-from tests.support.repositories import setting, three_levels
+from tests.support.repositories import (
+    Repository,
+    application,
+    job,
+    namespace,
+    setting,
+    three_levels,
+)
 from tests.support.tidegate_command import CommandResult
 from tests.support.unit_conditions import condition
 from tidegate.controllers import takeover
 from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
+from tidegate.model.k8s.kinds import JOB
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 SKIPS, HELD = "argocd.argoproj.io/skip-reconcile", "tidegate.dev/paused"
@@ -332,3 +340,21 @@ def test_units_that_stay_paused_are_no_change_of_the_plan(
     planned = cluster.reach("plan", made.root, "--exit-code")
 
     assert planned.code == 0, planned.stdout
+
+
+@pytest.mark.parametrize(("desired", "hooks"), [("1", []), ("2", ["pre"])])
+def test_hooks_run_after_argo_cd_has_synced_only_if_an_object_changes(
+    desired: str, hooks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: Json = {"argocd.argoproj.io/tracking-id": "web:/ConfigMap:shop/a"}
+    live = setting("a", "shop")
+    live["metadata"] = {"name": "a", "namespace": "shop", "annotations": notes}
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, namespace("shop"), live)
+    made = Repository(tmp_path / "platform")
+    made.put("apps/web.yaml", application("web", "web"))
+    made.put("web/all.yaml", job("pre", hook="PreSync"), setting("a", to=desired))
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert [*cluster.all(JOB, "shop")] == hooks

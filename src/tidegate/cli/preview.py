@@ -16,6 +16,7 @@ from tidegate.inspection.diff import Preview
 from tidegate.model.display_paths import location_text
 from tidegate.report.plan import count_unchanged, plan_document, plan_rows
 from tidegate.report.styled_text import plain_text
+from tidegate.report.unit_states import unit_state_lines
 from tidegate.workspace.completeness import incomplete_finding
 from tidegate.workspace.workspace import Workspace
 
@@ -43,6 +44,7 @@ def print_previews(
                 item.rejected_count,
                 target_labels,
                 item.unreadable_units,
+                item.unit_states,
             )
             print_document(msgspec.json.encode(document).decode())
             continue
@@ -51,6 +53,8 @@ def print_previews(
                 f"{unit_tree.root_id}, from {location_text(unit_tree.members[0].unit.location)}"
             )
         _print_plan(item, is_incomplete=bool(incomplete), changes_only=flags["changes_only"])
+        for line in unit_state_lines(item.unit_states):
+            print_line(line)
     plan_findings = (finding for preview in previews for finding in preview.findings)
     return options.print_findings((*workspace.findings, *plan_findings, *incomplete))
 

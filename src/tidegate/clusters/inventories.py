@@ -1,4 +1,4 @@
-"""Inventories of units: the objects that Argo CD or Flux, and not Tidegate, deployed.
+"""Inventories of units: objects that Argo CD or Flux deployed, and not Tidegate.
 
     cluster        the status of the live Application or Kustomization
     simulation     the tracking metadata of the objects that existed before
@@ -30,19 +30,19 @@ KINDS = {
 async def read_inventories(
     units: Iterable[PlannedUnit], session: Session
 ) -> dict[UnitId, tuple[Ref, ...]]:
-    """Return the objects of pruning units that other controllers report as theirs."""
-    pruning = {unit.id: unit for unit in units if unit.policy.prune and unit.id.kind in KINDS}
-    if not pruning:
+    """Return the objects of units that other controllers report as theirs."""
+    listed = {unit.id: unit for unit in units if unit.id.kind in KINDS}
+    if not listed:
         return {}
     if session.targets.simulation is not None:
-        return _tracked_objects(pruning, session)
+        return _tracked_objects(listed, session)
     inventories: dict[UnitId, tuple[Ref, ...]] = {}
-    selections = sorted({(name.cluster, name.kind) for name in pruning})
+    selections = sorted({(name.cluster, name.kind) for name in listed})
     for cluster, kind_name in selections:
         listing = await session.reader(cluster).list_each((Selection(KINDS[kind_name]),))
         for live in listing.items:
             name = UnitId(kind_name, cluster, live.ref.namespace, live.ref.name)
-            if name in pruning:
+            if name in listed:
                 inventories[name] = tuple(inventory_refs(object_body(live)) or ())
     return inventories
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -42,6 +43,7 @@ from tidegate.model.times import Ms
 from tidegate.model.units.release_history import RevisionOutcome
 from tidegate.model.units.unit import UnitId
 from tidegate.world.messages import (
+    AlreadyExists,
     Delivery,
     ErrorOutcome,
     Invalid,
@@ -62,6 +64,20 @@ SCHEMA_TIMEOUT = Ms(3_000)
 SCHEMA_RETRY_INTERVAL = Ms(200)
 """Retry interval while a server loads a changed CRD."""
 UNKNOWN_FIELD = "unknown"
+
+
+class _Existing(NamedTuple):
+    """An object that was to be created if it is missing, and that another client created first."""
+
+    read: Success
+
+
+def _read_existing(
+    object_ref: ClusterRef, outcome: AlreadyExists
+) -> Procedure[Outcome | _Existing]:
+    """Read an object that exists by now; two units may create one namespace at the same time."""
+    (current,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
+    return _Existing(current) if isinstance(current, Success) else outcome
 
 
 class CommandExecutor:
@@ -340,7 +356,7 @@ class CommandExecutor:
 
     def _apply(
         self, command: messages.Apply, live: LiveObject | None
-    ) -> Procedure[Outcome | messages.Failure]:
+    ) -> Procedure[Outcome | messages.Failure | _Existing]:
         """Apply an object, after making sure that we hold the lease of its unit."""
         context = self._context
         unit = context.owners[command.object_ref]
@@ -369,6 +385,8 @@ class CommandExecutor:
             outcome = yield from impersonate(unit.policy.identity, procedure)
             if isinstance(outcome, messages.Failure):
                 return outcome
+            if isinstance(outcome, AlreadyExists) and command.item.action is ItemAction.CREATE:
+                return (yield from _read_existing(command.object_ref, outcome))
             if (
                 not self._may_be_unloaded_crd(command.object_ref, outcome)
                 or context.world.now() >= deadline
@@ -394,10 +412,12 @@ class CommandExecutor:
         self,
         command: messages.Apply,
         before: LiveObject | None,
-        outcome: Outcome | messages.Failure,
+        outcome: Outcome | messages.Failure | _Existing,
     ) -> None:
         context = self._context
         object_ref, item = command.object_ref, command.item
+        if isinstance(outcome, _Existing):
+            before, outcome = outcome.read.live, outcome.read
         if not isinstance(outcome, Success) or outcome.live is None:
             failure = (
                 outcome

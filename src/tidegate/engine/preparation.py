@@ -151,7 +151,7 @@ def _look(
     cleaned_units = remove_missing_objects(context, prune_candidates)
     plan, compared_items = complete_plan(context, requested, prune_candidates)
     failures = yield from find_unmet_prerequisites(
-        context.unexpanded_steps(), compared_items, context.live_cache
+        context.unexpanded_steps(), compared_items, context.live_cache, context.comparer.units
     )
     review = yield from review_access(compared_items, context.live_cache, context.comparer.units)
     failures += review.failures

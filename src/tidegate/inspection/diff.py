@@ -39,6 +39,7 @@ from tidegate.model.plans.plan import (
 )
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
+from tidegate.model.views.unit_states import UnitState
 from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.exclusions import apply_suspensions
 from tidegate.planning.plan import PlanResult
@@ -79,6 +80,8 @@ class Preview(msgspec.Struct, frozen=True):
     """Units whose manifests could not be read."""
     content_notes: tuple[TidegateError, ...] = ()
     """The notes about objects of other owners that would be deleted along."""
+    unit_states: tuple[UnitState, ...] = ()
+    """The states of units in the cluster, as their engines show them."""
 
     @property
     def has_changes(self) -> bool:

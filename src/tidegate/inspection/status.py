@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from tidegate.inspection.diff import EMPTY_PLAN, compare_objects
 from tidegate.model.k8s.json_fields import get_text, object_kind, object_ref
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject, Ref, object_body
 from tidegate.model.k8s.verdict import Health, Verdict
-from tidegate.model.plans.change import DiffAction
+from tidegate.model.plans.change import DiffAction, Difference
 from tidegate.model.plans.plan import Plan, PlannedUnit, Step, managed_items
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.plan.changes.selection import select_refs
@@ -71,23 +71,33 @@ async def read_status(plan_result: PlanResult, session: Session) -> list[ObjectS
 async def _read_plan_status(plan_result: PlanResult, session: Session) -> PlanStatus:
     """Return the status of all objects with the plan, which also has the hooks."""
     compared = await compare_objects(await with_removals(plan_result, session), session)
-    verdicts = await _judge_all(compared.plan, compared.live_objects, session)
-    _judge_units(compared.plan, verdicts)
+    return await judge_objects(compared.plan, compared.differences, compared.live_objects, session)
+
+
+async def judge_objects(
+    plan: Plan,
+    differences: Mapping[ClusterRef, Difference],
+    live_objects: dict[ClusterRef, LiveObject],
+    session: Session,
+) -> PlanStatus:
+    """Return the status of the objects of a plan that was compared with the live objects."""
+    verdicts = await _judge_all(plan, live_objects, session)
+    _judge_units(plan, verdicts)
     objects = [
         ObjectStatus(
             cluster_ref.ref,
             step.wave,
-            compared.differences[cluster_ref].action is DiffAction.KEEP,
+            differences[cluster_ref].action is DiffAction.KEEP,
             verdicts.get(cluster_ref, MISSING),
             cluster_ref.cluster,
             step.unit,
-            compared.differences[cluster_ref].action is DiffAction.PRUNE,
-            live.body if (live := compared.live_objects.get(cluster_ref)) is not None else b"",
+            differences[cluster_ref].action is DiffAction.PRUNE,
+            live.body if (live := live_objects.get(cluster_ref)) is not None else b"",
         )
-        for step in compared.plan.steps
+        for step in plan.steps
         for cluster_ref in _refs_without_hooks(step)
     ]
-    return PlanStatus(compared.plan, objects)
+    return PlanStatus(plan, objects)
 
 
 async def _judge_all(

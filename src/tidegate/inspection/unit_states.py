@@ -6,15 +6,18 @@ Flux       whether the last reconciliation succeeded
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from tidegate.clusters.session import Session
 from tidegate.dialect.argo.status.application import aggregate_health, sync_status
+from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.inspection.status import ObjectStatus, read_status
-from tidegate.model.k8s.objects import Ref
+from tidegate.inspection.diff import Preview, preview_with_preflight
+from tidegate.inspection.status import ObjectStatus, judge_objects, read_status
+from tidegate.model.k8s.json_fields import object_ref
+from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.plan import ItemAction, Plan, PlannedUnit, step_items
 from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
@@ -25,6 +28,8 @@ from tidegate.model.units.semantics import ChildGates
 from tidegate.model.units.unit import UnitId
 from tidegate.model.views.unit_states import Ready, SyncStatus, UnitState
 from tidegate.planning.plan import PlanResult
+from tidegate.removal.prune import find_unplanned
+from tidegate.workspace.workspace import Workspace
 
 PASSED, FAILED = RolloutOutcome.PASSED.value, RolloutOutcome.FAILED.value
 OPERATIONS = {PASSED: "Succeeded", FAILED: "Failed"}
@@ -40,27 +45,73 @@ class _LastOperation(msgspec.Struct):
     is_started: bool = False
 
 
-async def read_unit_states(
-    plan_result: PlanResult, session: Session, events: Sequence[Event] = ()
-) -> tuple[UnitState, ...]:
-    """Return the states of all units of a plan, in its order.
+async def preview_with_states(
+    session: Session, workspace: Workspace
+) -> tuple[Workspace, list[Preview]]:
+    """Return the workspace and a preview of each of its alternatives, with the states of units.
 
-    `events`: those of the last rollout, if there was one.
+    In a simulated cluster units have no state yet.
+    """
+    previews: list[Preview] = []
+    for alternative in workspace.split_alternatives():
+        compared = await preview_with_preflight(alternative.unit_trees, session)
+        preview = compared.preview
+        if session.targets.simulation is None:
+            status = await judge_objects(
+                preview.plan, preview.differences, compared.live_objects, session
+            )
+            unknown = preview.unreadable_units
+            states = await _build_states(preview.plan, status.objects, session, (), unknown)
+            preview = msgspec.structs.replace(preview, unit_states=states)
+        previews.append(preview)
+    return workspace, previews
+
+
+async def read_unit_states(
+    plan_result: PlanResult,
+    session: Session,
+    events: Sequence[Event],
+    unknown: Collection[UnitId],
+) -> tuple[UnitState, ...]:
+    """Return the states of all units of a plan after a rollout with these events.
+
+    `unknown`: units whose manifests are not known.
+    """
+    statuses = await read_status(plan_result, session)
+    return await _build_states(plan_result.plan, statuses, session, events, unknown)
+
+
+async def _build_states(
+    plan: Plan,
+    statuses: Iterable[ObjectStatus],
+    session: Session,
+    events: Sequence[Event],
+    unknown: Collection[UnitId],
+) -> tuple[UnitState, ...]:
+    """Return the states of all units, in the order of the plan.
+
+    Whether a Flux unit is ready depends on its last reconciliation: without events it has no state.
     """
     objects: dict[UnitId, list[ObjectStatus]] = {}
-    created = _created_namespaces(plan_result.plan)
-    for status in await read_status(plan_result, session):
+    created = _created_namespaces(plan)
+    for status in statuses:
         if status.unit is not None and (status.unit, status.ref) not in created:
             objects.setdefault(status.unit, []).append(status)
-    now, operations = session.world.now(), _last_operations(events)
+    now, operations = session.world.now(), _last_operations(events, plan.units)
+    applications = [unit for unit in plan.units if unit.policy.tracking is Tracking.ARGO]
+    unplanned = await find_unplanned(plan, applications, session)
     health: dict[UnitId, Health] = {}
     states: dict[UnitId, UnitState] = {}
     # A parent shows the health of its children, which come later in the plan.
-    for unit in reversed(plan_result.plan.units):
-        progress = _unit_progress(unit, objects.get(unit.id, ()), health, now)
+    for unit in reversed(plan.units):
+        progress = _unit_progress(
+            unit, objects.get(unit.id, ()), unplanned.get(unit.id, ()), health, now
+        )
+        progress = msgspec.structs.replace(progress, is_valid=unit.id not in unknown)
         health[unit.id] = aggregate_health(progress)[0]
-        states[unit.id] = _unit_state(unit, progress, health[unit.id], operations)
-    return tuple(states[unit.id] for unit in plan_result.plan.units)
+        if events or unit.policy.tracking is not Tracking.FLUX:
+            states[unit.id] = _unit_state(unit, progress, health[unit.id], operations)
+    return tuple(states[unit.id] for unit in plan.units if unit.id in states)
 
 
 def _created_namespaces(plan: Plan) -> set[tuple[UnitId, Ref]]:
@@ -73,7 +124,10 @@ def _created_namespaces(plan: Plan) -> set[tuple[UnitId, Ref]]:
     }
 
 
-def _last_operations(events: Sequence[Event]) -> dict[UnitId, _LastOperation]:
+def _last_operations(
+    events: Sequence[Event], units: Sequence[PlannedUnit]
+) -> dict[UnitId, _LastOperation]:
+    """Return the last operations of units. No event tells that a parent writes its children."""
     operations: dict[UnitId, _LastOperation] = {}
     for event in events:
         if event.unit is None:
@@ -88,6 +142,10 @@ def _last_operations(events: Sequence[Event]) -> dict[UnitId, _LastOperation]:
                 operation.result = event.reason
             case _:
                 pass
+    for unit in reversed(units):
+        is_started = unit.id in operations and operations[unit.id].is_started
+        if is_started and unit.parent in operations:
+            operations[unit.parent].is_started = True
     return operations
 
 
@@ -101,6 +159,8 @@ def _unit_state(
     if unit.policy.tracking is Tracking.FLUX:
         ready = READY.get(operation.result, Ready.UNKNOWN)
         return UnitState(unit=unit.id, ready=ready, retries=operation.retries)
+    if unit.id.kind == APPLICATION_SET:  # it has neither a sync status nor an operation
+        return UnitState(unit=unit.id, health=health.value)
     phase = OPERATIONS.get(operation.result, "Running")
     return UnitState(
         unit=unit.id,
@@ -114,6 +174,7 @@ def _unit_state(
 def _unit_progress(
     unit: PlannedUnit,
     objects: Sequence[ObjectStatus],
+    unplanned: Sequence[JsonObject],
     child_health: Mapping[UnitId, Health],
     now: Ms,
 ) -> UnitProgress:
@@ -136,16 +197,26 @@ def _unit_progress(
         phase=UnitPhase.FINISHED,
         now=now,
         started_at=now,
-        objects=tuple(
-            ObjectProgress(
-                ref=status.ref,
-                wave=status.wave,
-                is_desired=not status.requires_pruning,
-                in_sync=status.is_synced,
-                is_live=bool(status.body),
-                health=counted_health(status),
-                body=status.body,
-            )
-            for status in objects
+        objects=(
+            *map(_unplanned_progress, unplanned),
+            *(
+                ObjectProgress(
+                    ref=status.ref,
+                    wave=status.wave,
+                    is_desired=not status.requires_pruning,
+                    in_sync=status.is_synced,
+                    is_live=bool(status.body),
+                    health=counted_health(status),
+                    body=status.body,
+                )
+                for status in objects
+            ),
         ),
+    )
+
+
+def _unplanned_progress(body: JsonObject) -> ObjectProgress:
+    """Return an object that is not in Git any more, and was not pruned."""
+    return ObjectProgress(
+        ref=object_ref(body), is_desired=False, is_live=True, body=msgspec.json.encode(body)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tidegate.clusters.evaluator import prune_candidate
 from tidegate.clusters.inventories import read_inventories
@@ -12,21 +12,38 @@ from tidegate.clusters.session import Session
 from tidegate.engine.cluster.contents import collateral_message, find_collateral
 from tidegate.engine.ownership import CONTAINER_KINDS
 from tidegate.errors import Location, PlanError
-from tidegate.model.k8s.objects import ClusterRef, Ref, object_body, versionless_key
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref, object_body, versionless_key
 from tidegate.model.plans.plan import ItemAction, Plan, PlannedUnit, step_items
-from tidegate.plan.changes.prune import PruneCandidate, prune_units
+from tidegate.model.units.unit import UnitId
+from tidegate.plan.changes.prune import prune_units
 from tidegate.world.dispatcher import Dispatcher
 
 
 async def with_prune_steps(plan: Plan, session: Session) -> Plan:
     """Return the plan with the deletions that a pruning rollout would add."""
     pruning = [unit for unit in plan.units if unit.policy.prune]
-    inventories = await read_inventories(pruning, session)
+    unplanned = await find_unplanned(plan, pruning, session)
     candidates = [
-        (unit, await _prune_candidates(plan, unit, session.world, inventories.get(unit.id, ())))
+        (unit, [*filter(None, (prune_candidate(body, unit) for body in unplanned[unit.id]))])
         for unit in pruning
     ]
     return prune_units(plan, candidates)
+
+
+async def find_unplanned(
+    plan: Plan, units: Iterable[PlannedUnit], session: Session
+) -> dict[UnitId, list[JsonObject]]:
+    """Return the live objects of units that are not in Git any more, by unit; hooks are none."""
+    units = tuple(units)
+    inventories = await read_inventories(units, session)
+    unplanned: dict[UnitId, list[JsonObject]] = {}
+    for unit in units:
+        inventory = inventories.get(unit.id, ())
+        refs = await _unplanned_refs(plan, unit, session.world, inventory)
+        live_objects = await ClusterReader(session.world, unit.cluster).get_many(refs)
+        bodies = map(object_body, live_objects.values())
+        unplanned[unit.id] = [body for body in bodies if prune_candidate(body, unit) is not None]
+    return unplanned
 
 
 async def find_collateral_deletions(plan: Plan, session: Session) -> tuple[PlanError, ...]:
@@ -57,9 +74,9 @@ async def find_collateral_deletions(plan: Plan, session: Session) -> tuple[PlanE
     return tuple(notes)
 
 
-async def _prune_candidates(
+async def _unplanned_refs(
     plan: Plan, unit: PlannedUnit, world: Dispatcher, inventory: Sequence[Ref]
-) -> list[PruneCandidate]:
+) -> list[Ref]:
     planned = {
         versionless_key(item.ref)
         for step in plan.steps
@@ -67,8 +84,5 @@ async def _prune_candidates(
         for item in step_items(step)
     }
     entries = (await read_journal(unit, world)).journal.entries
-    owned = dict.fromkeys((*(ref for ref, entry in entries.items() if not entry.hook), *inventory))
-    removed = (ref for ref in owned if versionless_key(ref) not in planned)
-    live_objects = await ClusterReader(world, unit.cluster).get_many(removed)
-    candidates = (prune_candidate(object_body(live), unit) for live in live_objects.values())
-    return [candidate for candidate in candidates if candidate is not None]
+    managed = (*(ref for ref, entry in entries.items() if not entry.hook), *inventory)
+    return [ref for ref in dict.fromkeys(managed) if versionless_key(ref) not in planned]

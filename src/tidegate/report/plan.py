@@ -27,7 +27,9 @@ from tidegate.model.plans.plan import (
 from tidegate.model.rollouts.documents import JSON_VERSION
 from tidegate.model.rollouts.names import relative_unit_name, step_name, unit_name
 from tidegate.model.units.unit import UnitId
+from tidegate.model.views.unit_states import UnitState
 from tidegate.report.styled_text import Row, Span, Style
+from tidegate.report.unit_states import UnitStateDocument
 
 MAX_NAMED = 3
 ACTION_SIGNS = {
@@ -331,6 +333,8 @@ class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Number of objects that the cluster would refuse."""
     unknown: tuple[str, ...]
     """Units whose objects are not known."""
+    states: tuple[UnitStateDocument, ...]
+    """States of Applications and directories in the cluster, as Argo CD shows them."""
 
 
 def plan_document(
@@ -339,6 +343,7 @@ def plan_document(
     refused_count: int,
     target: Iterable[str],
     unknown: Iterable[UnitId] = (),
+    states: Iterable[UnitState] = (),
 ) -> PlanDocument:
     """Return the JSON document of a plan, without secrets."""
     counts: dict[str, int] = {}
@@ -360,6 +365,7 @@ def plan_document(
         summary=counts,
         refused=refused_count,
         unknown=tuple(map(str, unknown)),
+        states=tuple(map(UnitStateDocument.from_state, states)),
     )
 
 

@@ -59,7 +59,7 @@ class EngineRun(msgspec.Struct, frozen=True):
     revision_syncs: Sequence[RevisionSync] = ()
     """How units synced to revisions that were committed during the rollout."""
     double_syncs: Sequence[Resync] = ()
-    """Applications that were synced twice."""
+    """Applications that were synced at least twice."""
     incomplete_message: str = ""
     """What could not be fetched."""
     releases: Sequence[ReleaseHistory] = ()
@@ -238,7 +238,7 @@ def _double_sync_lines(run: EngineRun) -> Iterator[str]:
     ]:
         names = join_limited(unchanged, MAX_NAMED)
         reason = "the first sync started in the same second as its step"
-        yield f"  synced twice without changes ({reason}): {names}"
+        yield f"  synced at least twice without changes ({reason}): {names}"
 
 
 def _release_lines(run: EngineRun) -> Iterator[str]:
@@ -390,7 +390,7 @@ class EngineResultDocument(
     revision_syncs: tuple[JsonDocument, ...] = ()
     """How units synced to revisions that were committed during the rollout."""
     double_syncs: tuple[JsonDocument, ...] = ()
-    """Applications that were synced twice."""
+    """Applications that were synced at least twice."""
     incomplete: str = ""
     """What could not be fetched; the result is incomplete."""
     releases: tuple[ReleaseHistory, ...] = ()

@@ -52,5 +52,5 @@ def unit_state_lines(states: Iterable[UnitState]) -> Iterator[str]:
 def _state_text(state: UnitState) -> str:
     if state.ready:
         return f"Ready {state.ready}"
-    operation = f", last sync {state.operation}" if state.operation else ""
-    return f"{state.sync}, {state.health}{operation}"
+    operation = f"last sync {state.operation}" if state.operation else ""
+    return ", ".join(filter(None, (state.sync, state.health, operation)))

@@ -139,7 +139,12 @@ async def roll_out(
     driver = build_driver(
         plan,
         session,
-        msgspec.structs.replace(options, inventories=await read_inventories(plan.units, session)),
+        msgspec.structs.replace(
+            options,
+            inventories=await read_inventories(
+                (unit for unit in plan.units if unit.policy.prune), session
+            ),
+        ),
         observers.on_event,
         replanner.request if replanner else None,
     )

@@ -362,7 +362,10 @@ async def _simulate(
     return replace(
         result,
         unit_states=await read_unit_states(
-            plan_result, session, (*collector.events, *later_events)
+            plan_result,
+            session,
+            (*collector.events, *later_events),
+            {name for left_out in result.left_out for name in left_out.units},
         ),
         later_events=tuple(later_events),
         findings=(*result.findings, *check_findings, *edit_findings),

@@ -26,7 +26,7 @@ from aiohttp import web
 from plane import ControlPlane
 from plane.audit import read_audit
 from plane.identity.users import MASTERS
-from tests.conformance.peers.build import kustomize_controller
+from tests.conformance.peers.build import KUSTOMIZE_CONTROLLER
 from tests.support.kubectl import kubectl
 from tests.support.rollout_audit import WRITES
 from tests.support.web_server import listening
@@ -125,7 +125,7 @@ async def controller(plane: ControlPlane, folder: Path) -> AsyncIterator[Peer]:
     log = folder / "kustomize-controller.log"
     with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(
-            str(kustomize_controller()),
+            str(KUSTOMIZE_CONTROLLER.built()),
             *("--metrics-addr=0", "--health-addr=127.0.0.1:0", "--requeue-dependency=1s"),
             env={
                 "HOME": str(folder),

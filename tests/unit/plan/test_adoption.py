@@ -88,6 +88,21 @@ def test_a_field_that_a_client_side_apply_sent_is_removed_with_its_manifest() ->
     assert [field.path for field in difference.fields] == ["spec.size"]
 
 
+@pytest.mark.parametrize(
+    ("spec", "removed"), [({}, []), ({"parallelism": 1}, ["spec.completions"])]
+)
+def test_the_completions_of_a_job_are_a_default_only_without_parallelism(
+    spec: JsonObject, removed: list[str]
+) -> None:
+    entry = an_entry("helm", {"f:spec": {"f:completions": {}, "f:parallelism": {}}})
+    live = make_object("batch/v1 Job", "once", spec={"completions": 1, "parallelism": 1})
+    live["metadata"] = {**get_mapping(live, "metadata"), "managedFields": [entry]}
+
+    difference = compare(make_object("batch/v1 Job", "once", spec=spec), live, manager=OURS)
+
+    assert [field.path for field in difference.fields] == removed
+
+
 def client_side_applied(body: JsonObject, manager: str, **defaults: Json) -> JsonObject:
     """An object of a client-side apply, whose manager also owns the defaults of the server."""
     spec: JsonObject = {**get_mapping(body, "spec"), **defaults}

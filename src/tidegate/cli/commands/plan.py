@@ -85,10 +85,10 @@ async def _preview_plans(
     workspace: Workspace,
 ) -> tuple[Workspace, list[Preview]]:
     """Return the previews, and write the plan file if requested."""
-    from tidegate.inspection.diff import preview_workspace
+    from tidegate.inspection.unit_states import preview_with_states
 
     if file is None:
-        return await preview_workspace(session, workspace)
+        return await preview_with_states(session, workspace)
     from tidegate.inspection.saved_plan import PlanInputs, preview_and_save
 
     return await preview_and_save(session, workspace, file, PlanInputs(path, explicit_flags))

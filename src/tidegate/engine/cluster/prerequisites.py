@@ -6,7 +6,7 @@ that expands may add anything, so nothing is reported before all such steps are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -19,8 +19,9 @@ from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure
 from tidegate.engine.messages import Failure
 from tidegate.model.k8s.kinds import CRD, NAMESPACE
 from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
-from tidegate.model.plans.plan import PlanItem, Step, step_items
+from tidegate.model.plans.plan import PlanItem, PlannedUnit, Step, step_items
 from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.world.messages import ErrorOutcome, NotFound
 from tidegate.world.requests import Get
 
@@ -31,17 +32,22 @@ SKIP_OPTION = "SkipDryRunOnMissingResource=true"
 
 
 def find_unmet_prerequisites(
-    steps: list[Step], compared_items: list[ComparedItem], live_cache: LiveCache
+    steps: list[Step],
+    compared_items: list[ComparedItem],
+    live_cache: LiveCache,
+    units: Mapping[UnitId, PlannedUnit],
 ) -> Procedure[list[ObjectFailure]]:
     """Return the objects to be written whose kind or namespace is neither live nor planned.
 
-    `steps` are those of the rollout whose objects count as planned.
+    `steps` are those of the rollout whose objects count as planned. A missing namespace is found
+    by a dry run on the server only.
     """
     if _may_expand(steps):
         return []
     written = [compared_item for compared_item in compared_items if will_be_written(compared_item)]
     planned = [(step.cluster, item) for step in steps for item in step_items(step)]
-    without_namespace = yield from _find_without_namespace(written, planned, live_cache)
+    dry_run = [item for item in written if units[item[0].unit].policy.semantics.dry_runs_on_server]
+    without_namespace = yield from _find_without_namespace(dry_run, planned, live_cache)
     return [
         *find_unserved(steps, written, live_cache),
         *map(_namespace_failure, without_namespace),

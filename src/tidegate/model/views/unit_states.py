@@ -14,6 +14,8 @@ class SyncStatus(StrEnum):
 
     SYNCED = "Synced"
     OUT_OF_SYNC = "OutOfSync"
+    UNKNOWN = "Unknown"
+    """Its manifests are not known."""
 
 
 class Ready(StrEnum):
