@@ -89,7 +89,7 @@ class PreflightChecker(msgspec.Struct):
             for compared_item in written
             if _is_immutable(compared_item) and self._dry_runs_on_server(compared_item)
         ]
-        failures += filter(None, map(_identity_failure, written))
+        failures += filter(None, map(_identity_failure, filter(self._dry_runs_on_server, written)))
         return failures + (yield from self._check(written, rewritten, is_last_check=is_last_check))
 
     def find_manifest_failures(self, compared_items: Iterable[ComparedItem]) -> list[ObjectFailure]:
@@ -140,7 +140,8 @@ class PreflightChecker(msgspec.Struct):
         )
         return (
             yield from self._check_candidates(
-                self._candidates(unchecked, rewritten), is_last_check=is_last_check
+                [*map(self._dry_run_of, self._candidates(unchecked, rewritten))],
+                is_last_check=is_last_check,
             )
         )
 
@@ -152,6 +153,16 @@ class PreflightChecker(msgspec.Struct):
     def _dry_runs_on_server(self, compared_item: ComparedItem) -> bool:
         """Return whether the server may reject an object before the first write."""
         return self.units[compared_item[0].unit].policy.semantics.dry_runs_on_server
+
+    def _dry_run_of(self, candidate: DryRunCandidate) -> DryRunCandidate:
+        """Return a candidate as its engine tries it.
+
+        `kubectl apply --dry-run=client` of Argo CD only decodes: `validateObjects` in
+        gitops-engine/pkg/sync/sync_context.go of Argo CD 3.5.6.
+        """
+        if self._dry_runs_on_server(candidate.compared_item):
+            return candidate
+        return _client_dry_run(candidate.compared_item, candidate.violations)
 
     def _check_candidates(
         self, candidates: list[DryRunCandidate], *, is_last_check: bool
@@ -244,10 +255,6 @@ class PreflightChecker(msgspec.Struct):
         admission = self.admission
         crd = admission.find_crd(compared.object_ref)
         violations = self.evaluator.find_schema_violations(item, crd.body if crd else b"")
-        if not self._dry_runs_on_server(compared_item):
-            # `kubectl apply --dry-run=client` only decodes: validateObjects of
-            # gitops-engine/pkg/sync/sync_context.go in Argo CD 3.5.
-            return _client_dry_run(compared_item, violations or NO_VIOLATIONS)
         current_rules, future_rules = (
             admission.matching_rules(admission_rules, item, compared) for admission_rules in rules
         )
