@@ -1,4 +1,4 @@
-"""The first transcripts that people read hold in a fresh directory, outside of any repository."""
+"""The transcripts of all pages hold in a fresh directory, outside of any repository."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ from tests.cli.test_examples import ALONE, name_of
 from tests.support.documented_examples import EXAMPLE, ROOT
 from tidegate.cli.main import run_argv
 
-FIRST = {ROOT / "README.md", ROOT / "docs/getting-started.md"}
 IN_A_REPOSITORY = ("monitoring-appset.yaml", "waves examples/chart ", "tidegate diff ")
 """Commands that need a repository: a generator that reads the repository of its file, a source by
 its path in its repository, and revisions."""
 PAGES = [
     (page, command)
     for page, command in ALONE
-    if page in FIRST or page.parent == ROOT / "docs/commands"
     if not any(part in command for part in IN_A_REPOSITORY)
 ]
 TREES = ("examples", "charts")
