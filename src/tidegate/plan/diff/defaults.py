@@ -85,7 +85,7 @@ DEFAULTS: dict[str, tuple[Json, ...]] = {
     "scope": ("*", "Cluster"),
     "securityContext": ({},),
     "sessionAffinity": ("None",),
-    "status": ("True", {"phase": "Pending"}),
+    "status": ("True", {"phase": "Pending"}, {}),
     "successThreshold": (1,),
     "successfulJobsHistoryLimit": (3,),
     "suspend": (False,),
