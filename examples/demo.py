@@ -49,8 +49,7 @@ SCENES = (
         code=GATE_CLOSED,
     ),
     Scene(
-        "3. A shop with correct waves: a slow database, a migration, an app. Each wave starts\n"
-        "   when the previous one is healthy:",
+        "3. A shop with correct waves. Each wave starts when the previous one is healthy:",
         ("sync", "examples/first", "--sandbox"),
         is_rollout=True,
     ),
