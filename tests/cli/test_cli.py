@@ -149,5 +149,7 @@ def test_contexts_and_engines_are_completed(tmp_path: Path) -> None:
     assert complete_engine(context, option, "argocd,") == [
         "argocd,native",
         "argocd,tidegate",
+        "argocd,argocd=3.5",
+        "argocd,argocd=3.6",
         "argocd,flux",
     ]

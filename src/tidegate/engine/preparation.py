@@ -31,6 +31,7 @@ from tidegate.engine.ownership import (
     find_shared,
 )
 from tidegate.engine.records.heartbeat import RETRY_PERIOD
+from tidegate.engine.records.record import UnitRecord
 from tidegate.errors import ClusterError
 from tidegate.model.k8s.objects import ClusterRef, LiveObject, Ref, object_body
 from tidegate.model.k8s.verdict import Health
@@ -269,7 +270,7 @@ def complete_plan(
     plan = context.evaluator.complete_plan(requested, live_states)
     _reopen_completed(context, plan)
     compared_items = _compare_plan(context, plan)
-    records = {unit.id: context.leases[unit.id].record.entries for unit in plan.units}
+    records = {unit.id: context.leases[unit.id].record for unit in plan.units}
     taken_over = find_taken_over(
         plan, compared_items, records, live_objects, context.evaluator, now
     )
@@ -292,7 +293,7 @@ def complete_plan(
 def find_taken_over(
     plan: Plan,
     compared_items: Iterable[ComparedItem],
-    records: Mapping[UnitId, Mapping[Ref, JournalEntry]],
+    records: Mapping[UnitId, UnitRecord],
     live_objects: Mapping[ClusterRef, LiveObject],
     evaluator: ObjectEvaluator,
     now: Ms,
@@ -300,7 +301,7 @@ def find_taken_over(
     """Return the units that another controller has deployed as desired; their hooks have run.
 
     At most the ownership of their fields changes, and our record does not have this version of
-    some object. A hook that is there must have succeeded.
+    some object. It is not being rolled out by us. A hook that is there must have succeeded.
     """
     by_unit: dict[UnitId, list[ComparedItem]] = {}
     for compared_item in compared_items:
@@ -310,7 +311,9 @@ def find_taken_over(
         for unit in plan.units
         if unit.policy.release is None
         and not unit.policy.runs_hooks
-        and _is_deployed(by_unit.get(unit.id, ()), records.get(unit.id, {}))
+        and unit.id in records
+        and not records[unit.id].is_in_progress(unit.digest)
+        and _is_deployed(by_unit.get(unit.id, ()), records[unit.id].entries)
         and all(
             _has_succeeded(unit, compared_item, live_objects, evaluator, now)
             for compared_item in by_unit[unit.id]

@@ -221,9 +221,8 @@ async def compare_objects(plan_result: PlanResult, session: Session) -> Compared
             if has_work(unit, (step, item, compared), entry, completed=completed):
                 working_units.setdefault(unit.id)
         compared_items.append((step, item, compared))
-    entries = {unit_id: record.entries for unit_id, record in records.items()}
     taken_over = find_taken_over(
-        plan, compared_items, entries, live_objects, evaluator, world.now()
+        plan, compared_items, records, live_objects, evaluator, world.now()
     )
     differences = {
         compared.object_ref: _with_other_owner(

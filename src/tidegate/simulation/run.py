@@ -33,7 +33,7 @@ from tidegate.model.simulation.double_sync import Resync
 from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.simulation.revision_sync import RevisionSync
 from tidegate.model.simulation.verdict import LeftOut, SimulationVerdict
-from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.model.times import MINUTE, Ms
 from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit, UnitId
@@ -65,6 +65,8 @@ WORKLOAD_KINDS = frozenset(
 )
 OBSERVATION_DELAYS = (Ms(MINUTE), Ms(10 * MINUTE))
 """Delays after which the health is read again: most objects become healthy soon."""
+START_INTERVAL = Ms(100)
+"""Simulated rollouts start at multiples of this time."""
 SETTLED = frozenset({Health.HEALTHY, Health.SUSPENDED})
 
 
@@ -121,12 +123,12 @@ async def find_unhealthy_afterwards(
     )
 
 
-async def _wait_for_full_second(session: Session) -> Ms:
-    """Let the simulated clock reach the next full second, and return it.
+async def _wait_for_start(session: Session) -> Ms:
+    """Let the simulated clock reach the next multiple of the start interval, and return it.
 
     The number of requests that load a workspace then has no influence on the times of a rollout.
     """
-    start = Ms(-(-session.world.now() // SECOND) * SECOND)
+    start = Ms(-(-session.world.now() // START_INTERVAL) * START_INTERVAL)
     await session.world.client().wait(start)
     return start
 
@@ -303,7 +305,7 @@ async def _simulate(
     )
     until, approved = options.until, find_approved_units(options.approved, workspace.members)
     plan_result = await prepare_plan(workspace.deployable_trees, session, semantics=semantics)
-    start = await _wait_for_full_second(session)
+    start = await _wait_for_start(session)
     config = session.targets.simulation
     left_out_units = {**find_unstartable_units(workspace, plan_result), **plan_result.rejected}
     releases = await build_history(plan_result, session, stores_charts=False)

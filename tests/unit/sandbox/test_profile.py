@@ -187,11 +187,11 @@ def rows(page: str, title: str) -> dict[str, str]:
 
 
 def test_the_page_lists_every_key() -> None:
-    assert {key.strip("`") for key in rows(PAGE, "key | holds")} == set(Profile.__struct_fields__)
+    assert {key.strip("`") for key in rows(PAGE, "key | contains")} == set(Profile.__struct_fields__)
 
 
 def test_the_page_lists_the_keys_of_a_selector_of_stages() -> None:
-    table = PAGE.split("| key of `when` | fits |", 1)[1].split("\n\n", 1)[0]
+    table = PAGE.split("| key of `when` | matches |", 1)[1].split("\n\n", 1)[0]
     shown = re.findall(r"`(\w+)`", "".join(line.split(" | ")[0] for line in table.splitlines()))
 
     assert sorted(shown) == sorted(StageSelector.__struct_fields__)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tidegate.documents import Document
 from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import FieldPath
 from tidegate.model.units.rendering import DataReference, FluxDetails
 from tidegate.model.units.unit import Unit
 from tidegate.render.helm import ValuesReference
@@ -24,7 +25,12 @@ from tidegate.render.sops import Keys
 from tidegate.render.sops.objects import PLACEHOLDER
 from tidegate.render.substitute import Variables, VariableSource, collect_variables, substitute
 from tidegate.workers.rendering import RenderSettings
-from tidegate.workspace.rendering.decryption import find_secret_fields, secret_texts
+from tidegate.workspace.rendering.decryption import (
+    alter_text,
+    find_changed_fields,
+    find_secret_fields,
+    secret_texts,
+)
 from tidegate.workspace.rendering.result import RenderResult, UnknownVariables
 from tidegate.workspace.rendering.sources import Data, FindData, decrypted_data
 
@@ -117,10 +123,14 @@ class FluxInputs:
         """Substitute variables, and add the common labels and annotations."""
         documents = result.documents
         substitution, details = self._details.substitution, self._details
+        transformed: list[tuple[FieldPath, ...]] = [() for _ in documents]
         if substitution is not None:
-            documents = tuple(
-                self._substitute(document, always=substitution.always) for document in documents
-            )
+            originals, always = documents, substitution.always
+            documents = tuple(self._substitute(item, always=always) for item in originals)
+            transformed = [
+                self._transformed_fields(original, document, always=always)
+                for original, document in zip(originals, documents, strict=True)
+            ]
         if details.labels or details.annotations:
             labelled = add_common_metadata(
                 documents, labels=details.labels, annotations=details.annotations
@@ -130,8 +140,10 @@ class FluxInputs:
                 for old, new in zip(documents, labelled, strict=True)
             )
         secret_fields = tuple(
-            (*fields, *find_secret_fields(document.body, self.secrets))
-            for document, fields in zip(documents, result.secret_fields, strict=True)
+            tuple(dict.fromkeys((*fields, *more, *find_secret_fields(document.body, self.secrets))))
+            for document, fields, more in zip(
+                documents, result.secret_fields, transformed, strict=True
+            )
         )
         undecrypted = (*result.undecrypted, *self._undecrypted.values())
         return replace(
@@ -155,6 +167,23 @@ class FluxInputs:
         incomplete = msgspec.structs.replace(variables, is_complete=False)
         return substitute(document, incomplete, even_without_variables=always)
 
+    def _transformed_fields(
+        self, original: Document, document: Document, *, always: bool
+    ) -> tuple[FieldPath, ...]:
+        """Return the fields whose text depends on a Secret: they change with its values.
+
+        A variable may be transformed (`${PASSWORD,,}`), so its value alone does not find them.
+        """
+        if self._altered_variables is None or document is original:
+            return ()
+        try:
+            altered = substitute(
+                original, self._altered_variables, strict=False, even_without_variables=always
+            )
+        except RenderError:
+            return ()
+        return tuple(find_changed_fields(document.body, altered.body))
+
     def _unset_errors(self) -> Iterator[RenderError]:
         """Yield the error about all unset variables of the unit."""
         if not self._unset:
@@ -174,11 +203,32 @@ class FluxInputs:
         substitution = self._details.substitution
         if substitution is None:
             return Variables()
-        sources = [
-            self._source(reference, index)
-            for index, reference in enumerate(substitution.references)
+        return collect_variables(
+            self._sources, inline=substitution.inline, location=self.unit.location
+        )
+
+    @cached_property
+    def _altered_variables(self) -> Variables | None:
+        """The variables with other values for those of Secrets; None if there are none."""
+        substitution = self._details.substitution
+        if substitution is None or all(item.kind != "Secret" for item in self._sources):
+            return None
+        altered = [
+            msgspec.structs.replace(
+                source,
+                values={name: alter_text(text) for name, text in source.values.items()},
+            )
+            if source.kind == "Secret" and source.values is not None
+            else source
+            for source in self._sources
         ]
-        return collect_variables(sources, inline=substitution.inline, location=self.unit.location)
+        return collect_variables(altered, inline=substitution.inline, location=self.unit.location)
+
+    @cached_property
+    def _sources(self) -> list[VariableSource]:
+        substitution = self._details.substitution
+        references = substitution.references if substitution is not None else ()
+        return [self._source(reference, index) for index, reference in enumerate(references)]
 
     def _source(self, reference: DataReference, index: int) -> VariableSource:
         """Return a source of variables. The values of one that is not in Git are unknown."""
