@@ -287,9 +287,3 @@ class FluxDetails(msgspec.Struct, frozen=True, kw_only=True):
     """The post-renderers for the objects of a chart, in order."""
     skips_hooks: bool = False
     """Whether post-renderers skip hooks."""
-
-    @property
-    def uses_cluster_data(self) -> bool:
-        """Whether the result depends on other objects of a cluster."""
-        variables = self.substitution.references if self.substitution else ()
-        return bool(self.value_references or variables or self.key_secret)

@@ -78,6 +78,7 @@ from tidegate.workspace.discovery.separate import (
     with_files,
     without_deployed_charts,
 )
+from tidegate.workspace.discovery.tree_objects import with_objects_of_trees
 from tidegate.workspace.discovery.unit_tree import (
     RenderedUnit,
     RenderFunction,
@@ -92,7 +93,6 @@ from tidegate.workspace.discovery.unit_tree import (
     overlay_units,
     renders_itself,
     with_applied_names,
-    with_sources_of_trees,
     without_covered_parents,
     without_deployed_objects,
     without_implicit_parent,
@@ -380,7 +380,8 @@ async def _build_trees(
     units: list[Unit], scan: RepositoryScan, context: DiscoveryContext, aliases: RepositoryAliases
 ) -> tuple[UnitTree, ...]:
     async with RenderContext(aliases.settings) as render_context:
-        nodes = await context.tree_builder(scan, render_context).build(units)
+        builder = context.tree_builder(scan, render_context)
+        nodes = await with_objects_of_trees(await builder.build(units), builder, scan)
     return tuple(
         without_implicit_parent(tree, tree.members[0].unit.sources[0].path, scan.root)
         if tree.members[0].unit.is_implicit
@@ -452,7 +453,7 @@ async def _find_unit_trees(
         parents = await build([parent for parent, _ in groups])
         remaining_ids = {id(tree) for tree in unit_trees} - grouped
         nodes = [node for tree, node in trees if id(tree) in remaining_ids]
-        nodes = await with_sources_of_trees([*nodes, *parents], builder)
+        nodes = await with_objects_of_trees([*nodes, *parents], builder, scan)
         unit_trees = [without_bootstrap_dependencies(build_unit_tree(node, scan)) for node in nodes]
     return without_deployed_objects(unit_trees), (
         *aliases.findings,

@@ -231,11 +231,23 @@ class RepositoryScan:
     @cached_property
     def data_objects(self) -> ClosestFileIndex[DataKey, Document]:
         """All ConfigMaps and Secrets."""
+        return self.index_data_objects()
+
+    def index_data_objects(
+        self, *, without: Collection[str] = ()
+    ) -> ClosestFileIndex[DataKey, Document]:
+        """Return the ConfigMaps and Secrets, without those of some files."""
         index = ClosestFileIndex[DataKey, Document]()
-        for name in self._relevant_files[1]:
-            for key, document in find_data_objects(self._parse(name, self.content(name))):
-                index.add(key, name, document)
+        for name in self.data_files:
+            if name not in without:
+                for key, document in find_data_objects(self._parse(name, self.content(name))):
+                    index.add(key, name, document)
         return index
+
+    @property
+    def data_files(self) -> list[str]:
+        """The files with a ConfigMap or a Secret."""
+        return self._relevant_files[1]
 
     def documents_containing(self, marker: bytes) -> tuple[Document, ...]:
         """Return the objects of files that contain a ConfigMap or a Secret, and this text.
@@ -243,7 +255,7 @@ class RepositoryScan:
         Each ApplicationSet asks for the same, so the files are read once.
         """
         if marker not in self._marked_documents:
-            names = filter(self.is_searched, self._relevant_files[1])
+            names = filter(self.is_searched, self.data_files)
             contents = ((name, self.content(name)) for name in names)
             self._marked_documents[marker] = tuple(
                 document

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ from tidegate.model.units.source import (
     SourceObject,
 )
 from tidegate.model.units.unit import Unit, UnitSource
+from tidegate.workspace.discovery.closest_file import ClosestFileIndex
 from tidegate.workspace.discovery.scan import (
     BOOTSTRAP_KINDS,
     DataKey,
@@ -49,9 +50,13 @@ class UnitScope:
     documents: tuple[Document, ...] = ()
     declared: Declarations = NO_DECLARATIONS
     parent: UnitScope | None = None
+    deployed: Mapping[DataKey, Document] = field(default_factory=dict)
+    """The ConfigMaps and Secrets that units of the same tree deploy."""
+    find_other_files: Callable[[], Iterable[str]] = tuple
+    """Returns the files with ConfigMaps and Secrets of other clusters."""
 
-    def data_finder(self, unit: Unit) -> _DataFinder:
-        return _DataFinder(self, unit.location.name if unit.location else "")
+    def data_finder(self, unit: Unit) -> DataFinder:
+        return DataFinder(self, unit)
 
     def with_sources(self, unit: Unit) -> Unit:
         """Return the unit with its sources resolved that are references to objects."""
@@ -106,8 +111,20 @@ class UnitScope:
 
     @cached_property
     def data_objects(self) -> dict[DataKey, Document]:
-        """The ConfigMaps and Secrets of the parent."""
-        return dict(find_data_objects(self.documents))
+        """The ConfigMaps and Secrets of the parent, and those of the tree."""
+        return {**self.deployed, **dict(find_data_objects(self.documents))}
+
+    @cached_property
+    def data_files(self) -> ClosestFileIndex[DataKey, Document]:
+        """The ConfigMaps and Secrets in files, without those of other clusters."""
+        if self.parent is not None:
+            return self.parent.data_files
+        other_files = frozenset(self.find_other_files())
+        return (
+            self.scan.index_data_objects(without=other_files)
+            if other_files
+            else self.scan.data_objects
+        )
 
     def _levels(self) -> Iterator[UnitScope]:
         level: UnitScope | None = self
@@ -118,7 +135,10 @@ class UnitScope:
     def look_up(self, kind: str, namespace: str, name: str, file: str) -> Data | None:
         """Return the entries of a ConfigMap or Secret; None if it is unknown.
 
-        An object without a namespace may be in this one.
+        A unit reads objects of its own cluster and namespace: `loadVars` in
+        `kustomize/kustomize_varsub.go` of fluxcd/pkg at 0180cac2, and `ChartValuesFromReferences`
+        in `chartutil/values.go`. Objects that no unit deploys are applied by hand; the one in the
+        closest file counts. An object without a namespace may be in this one.
         """
         keys = ((kind, namespace, name), (kind, "", name))
         for level in self._levels():
@@ -127,7 +147,7 @@ class UnitScope:
             )
             if document is not None:
                 return decode_data(document.body)
-        matches = (self.scan.data_objects.find(key, file) for key in keys)
+        matches = (self.data_files.find(key, file) for key in keys)
         closest = min(
             (match for match in matches if match), key=lambda match: match[0], default=None
         )
@@ -220,11 +240,20 @@ def _with_chart_source(request: SourceRequest, declared: DeclaredSource) -> Sour
     )
 
 
-class _DataFinder(msgspec.Struct, frozen=True):
-    """Looks up data for one unit."""
+class DataFinder:
+    """Looks up data for one unit, and keeps what it has returned."""
 
-    scope: UnitScope
-    file: str
+    def __init__(self, scope: UnitScope, unit: Unit) -> None:
+        self._scope = scope
+        self._file = unit.location.name if unit.location else ""
+        self.lookups: dict[DataKey, Data | None] = {}
 
     def __call__(self, kind: str, namespace: str, name: str) -> Data | None:
-        return self.scope.look_up(kind, namespace, name, self.file)
+        key = (kind, namespace, name)
+        if key not in self.lookups:
+            self.lookups[key] = self._scope.look_up(kind, namespace, name, self._file)
+        return self.lookups[key]
+
+    def returns_otherwise(self, lookups: Mapping[DataKey, Data | None]) -> bool:
+        """Return whether a lookup has another result here."""
+        return any(self(*key) != data for key, data in lookups.items())

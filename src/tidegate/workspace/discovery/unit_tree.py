@@ -31,7 +31,6 @@ from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.policy import Policy, Tracking
 from tidegate.model.units.rendering import (
     Directory,
-    FluxDetails,
     HelmOptions,
     LoadRestriction,
     Overlay,
@@ -39,17 +38,15 @@ from tidegate.model.units.rendering import (
 )
 from tidegate.model.units.source import (
     ChartSource,
-    DeclaredSource,
     LocalSource,
     OciSource,
-    SourceObject,
 )
 from tidegate.model.units.unit import Destination, Unit, UnitId, UnitSource
 from tidegate.workspace.discovery.appsets import AppSetExpander, ExpandedAppSet
-from tidegate.workspace.discovery.scan import RepositoryScan
+from tidegate.workspace.discovery.scan import DataKey, RepositoryScan
 from tidegate.workspace.discovery.unit_scope import UnitScope
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult
-from tidegate.workspace.rendering.sources import FindData
+from tidegate.workspace.rendering.sources import Data, FindData
 
 NO_DECLARATIONS = Declarations()
 BOOTSTRAP_FILE = "gotk-sync.yaml"
@@ -153,7 +150,7 @@ class UnitNode(msgspec.Struct):
 class UnitTreeBuilder:
     """Builder of unit trees: renders each unit, and then the units that it creates.
 
-    The same unit in two places is rendered once, unless it uses data of the objects around it.
+    The same unit in two places is rendered once, unless it uses other data there.
     """
 
     def __init__(
@@ -162,8 +159,10 @@ class UnitTreeBuilder:
         self._scan = scan
         self._expander = expander
         self._render = render
-        self._results: dict[tuple[bytes, int], RenderResult | RenderFailure] = {}
-        self._locks: dict[tuple[bytes, int], asyncio.Lock] = {}
+        self._results: dict[bytes, list[RenderResult | RenderFailure]] = {}
+        self._lookups: dict[int, Mapping[DataKey, Data | None]] = {}
+        """By the `id()` of a result, the data that it was rendered with."""
+        self._locks: dict[bytes, asyncio.Lock] = {}
         self._declared: dict[tuple[int, str], Declarations] = {}
         self._appsets: dict[tuple[UnitId, Location | None], ExpandedAppSet] = {}
         """ApplicationSets in files, by their units as candidates."""
@@ -186,10 +185,14 @@ class UnitTreeBuilder:
         """Return the nodes of these units, each with all its descendants."""
         return await self._build_all(units, UnitScope(self._scan), ())
 
-    async def build_with_sources(self, unit: Unit, sources: Iterable[DeclaredSource]) -> UnitNode:
-        """Return the node of a unit; its descendants see sources that no ancestor declares."""
-        scope = UnitScope(self._scan, declared=Declarations(sources=tuple(sources)))
+    async def build_within(self, unit: Unit, scope: UnitScope) -> UnitNode:
+        """Return the node of a unit; it and its descendants see the objects of a scope."""
         return await self._build_node(unit, scope, (unit.id,))
+
+    def reads_otherwise(self, member: RenderedUnit, scope: UnitScope) -> bool:
+        """Return whether a unit was rendered with data that is not that of a scope."""
+        lookups = self._lookups.get(id(member.result), {})
+        return scope.data_finder(member.unit).returns_otherwise(lookups)
 
     async def _build_all(
         self,
@@ -286,17 +289,16 @@ class UnitTreeBuilder:
         return self._declared[key]
 
     async def _render_once(self, unit: Unit, scope: UnitScope) -> RenderResult | RenderFailure:
-        details = (source.details for source in unit.sources)
-        uses_data = any(
-            isinstance(source_details, FluxDetails) and source_details.uses_cluster_data
-            for source_details in details
-        )
-        encoded = msgspec.json.encode((unit.id, unit.sources, unit.destination), enc_hook=str)
-        key = (encoded, id(scope) if uses_data else 0)
+        key = msgspec.json.encode((unit.id, unit.sources, unit.destination), enc_hook=str)
         async with self._locks.setdefault(key, asyncio.Lock()):
-            if key not in self._results:
-                self._results[key] = await self._render(unit, scope.data_finder(unit))
-        return self._results[key]
+            for result in self._results.setdefault(key, []):
+                if not scope.data_finder(unit).returns_otherwise(self._lookups[id(result)]):
+                    return result
+            find_data = scope.data_finder(unit)
+            result = await self._render(unit, find_data)
+            self._results[key].append(result)
+            self._lookups[id(result)] = find_data.lookups
+        return result
 
 
 async def with_applied_names(nodes: list[UnitNode], builder: UnitTreeBuilder) -> list[UnitNode]:
@@ -310,7 +312,7 @@ async def with_applied_names(nodes: list[UnitNode], builder: UnitTreeBuilder) ->
         applied = next(
             (
                 member.unit
-                for member in _descendants(node)
+                for member in list_descendants(node)
                 if unit.location and unit.location.line and member.unit.location == unit.location
             ),
             unit,
@@ -320,49 +322,6 @@ async def with_applied_names(nodes: list[UnitNode], builder: UnitTreeBuilder) ->
         else:
             result += await builder.build([replace(applied, parent=None)])
     return result
-
-
-async def with_sources_of_trees(nodes: list[UnitNode], builder: UnitTreeBuilder) -> list[UnitNode]:
-    """Return the nodes; a unit uses a source of its own tree before one of another file.
-
-    A sibling may set the namespace of the source. Other trees are of the same cluster, unless they
-    have units in common.
-    """
-    trees = [[node.member, *_descendants(node)] for node in nodes]
-    result: list[UnitNode] = []
-    for node, members in zip(nodes, trees, strict=True):
-        ids = {member.unit.id for member in members}
-        others = [
-            member
-            for other in trees
-            if other is not members and ids.isdisjoint(member.unit.id for member in other)
-            for member in other
-        ]
-        sources: dict[SourceObject, list[DeclaredSource]] = {}
-        for member in (*members, *others):
-            for source in member.declared.sources:
-                sources.setdefault(source.id, []).append(source)
-        if any(_resolves_otherwise(member.unit, sources) for member in members):
-            first = [candidates[0] for candidates in sources.values()]
-            result.append(await builder.build_with_sources(node.member.unit, first))
-        else:
-            result.append(node)
-    return result
-
-
-def _resolves_otherwise(unit: Unit, sources: Mapping[SourceObject, list[DeclaredSource]]) -> bool:
-    """Return whether a source of a unit is not one of these, though they have its name."""
-    for unit_source in unit.sources:
-        details, source = unit_source.details, unit_source.source
-        used = details.declared_source if isinstance(details, FluxDetails) else None
-        reference = source if isinstance(source, SourceObject) else used.id if used else None
-        if reference is None:
-            continue
-        key = SourceObject(reference.kind, reference.namespace, reference.name)
-        locations = {candidate.location for candidate in sources.get(key, ())}
-        if locations and (used is None or used.location not in locations):
-            return True
-    return False
 
 
 def _units_in_directory(unit: Unit, scan: RepositoryScan) -> Iterator[Unit]:
@@ -572,7 +531,7 @@ def find_roots(nodes: list[UnitNode]) -> tuple[list[UnitNode], list[Finding]]:
     parents: list[set[int]] = [set() for _ in nodes]
     for index, node in enumerate(nodes):
         names = {
-            name for descendant in _descendants(node) for name in _identifiers(descendant.unit)
+            name for descendant in list_descendants(node) for name in _identifiers(descendant.unit)
         }
         node_names = _identifiers(node.member.unit)
         created = {other for name in names for other in indexes.get(name, ())}
@@ -642,7 +601,7 @@ def _cycle_finding(unit: Unit, other: Unit) -> Finding:
     )
 
 
-def _descendants(node: UnitNode) -> Iterator[RenderedUnit]:
+def list_descendants(node: UnitNode) -> Iterator[RenderedUnit]:
     return (descendant.member for descendant in _descendant_nodes(node))
 
 
