@@ -207,7 +207,7 @@ def any_subject(chance: Random, directory: Path, name: str, _: int) -> Subject:
 
 
 def single_directory(_: Random, directory: Path, name: str, __: int) -> Subject:
-    """Return a plain unit, whose writers can be told apart for sure."""
+    """Return a plain unit, whose writers the audit log distinguishes."""
     return plain_unit(directory, name)
 
 

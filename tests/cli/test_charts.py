@@ -148,7 +148,7 @@ def test_argo_cd_waits_for_the_database_only_if_it_has_the_rule(chart: str) -> N
     ]
     assert ["Database" in kinds for kinds in waits] == [False, True]
     assert passed_at(alone, chart, -3) < 3
-    assert passed_at(ruled, chart, -3) > 10
+    assert passed_at(ruled, chart, -3) > 9
 
 
 def test_argo_cd_without_a_health_check_is_reported(wording: RecordedWording) -> None:

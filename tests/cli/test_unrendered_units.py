@@ -165,7 +165,7 @@ def test_a_rollout_does_not_use_made_up_variables(tmp_path: Path) -> None:
     ran = tidegate("sync", root, "--sandbox", "--empty-cluster", "--offline")
 
     assert ran.returncode != 0
-    assert "render.data" in ran.stderr
+    assert "render.secret" in ran.stderr
 
 
 BROKEN = {

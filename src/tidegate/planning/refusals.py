@@ -84,7 +84,8 @@ def _cause(event: Event, location: Location | None) -> str:
     folder = posixpath.dirname(location.name)
     field, _, problem = event.message.rpartition(": ")
     if problem == UNKNOWN_FIELD or problem.startswith(DUPLICATE_ENTRIES):
-        return f"{event.ref}: {problem.partition(' [')[0]}"  # fields with one mistake
+        # Fields with one mistake, in a file that several units may render.
+        return f"{location.name} {event.ref.kind.name}: {problem.partition(' [')[0]}"
     return f"{folder} {event.ref.kind.name}: {field}: {problem}"
 
 

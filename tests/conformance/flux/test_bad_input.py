@@ -50,7 +50,7 @@ BAD: dict[str, tuple[dict[str, Json], str, str]] = {
     "itself": ({"dependsOn": [{"name": "itself"}]}, "flux.itself", "`spec.dependsOn[0]`"),
     "variables": (
         {"postBuild": {"substituteFrom": [{"kind": "Secret", "name": "vars"}]}},
-        "render.data",
+        "render.secret",
         "Secret `vars`",
     ),
     "waits": (

@@ -2,7 +2,7 @@
 
     Case("waves", web(setting("a"), setting("b", wave=1)))
 
-A case has its own namespace: `shop` in its objects stands for it. Annotations say how long pods
+A case has its own namespace, which replaces `shop` in its objects. Annotations say how long pods
 take; kwok reads them, and `simulation_inputs` translates them into a profile and a scenario.
 """
 

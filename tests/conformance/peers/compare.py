@@ -183,7 +183,7 @@ def _compare_writes(
     for write in sync.writes:
         is_release = write.object in hooks and write.verb != "create"
         is_replacement = write.verb == "delete" and write.object not in pruned
-        is_unit = write.object.startswith("application")  # no event tells of its resource
+        is_unit = write.object.startswith("application")  # no event is about its resource
         if write.code < REFUSED and not (is_release or is_replacement or is_unit):
             unit = owners.get(write.object, "?")
             recorded.setdefault(unit, []).append(Written(write.at, write.object))

@@ -187,7 +187,9 @@ def rows(page: str, title: str) -> dict[str, str]:
 
 
 def test_the_page_lists_every_key() -> None:
-    assert {key.strip("`") for key in rows(PAGE, "key | contains")} == set(Profile.__struct_fields__)
+    assert {key.strip("`") for key in rows(PAGE, "key | contains")} == set(
+        Profile.__struct_fields__
+    )
 
 
 def test_the_page_lists_the_keys_of_a_selector_of_stages() -> None:

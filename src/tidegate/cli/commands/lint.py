@@ -47,7 +47,13 @@ def _parse_levels(
 
 
 @options.command()
-@click.argument("paths", nargs=-1, metavar="[PATH] [FILE]...", shell_complete=complete_path)
+@click.argument(
+    "paths",
+    nargs=-1,
+    default=(".",),
+    metavar="[PATH] [FILE]...",
+    shell_complete=complete_path,
+)
 @click.option(
     "--engine",
     default="native",

@@ -124,7 +124,7 @@ def _built_overlays(unit_tree: UnitTree, scan: RepositoryScan) -> Iterator[str]:
     for member in unit_tree.members:
         result = member.result
         if isinstance(result, RenderFailure):
-            if scan.root in result.trees:
+            if scan.root in result.trees and not member.unit.is_implicit:
                 paths = (source.path for source in member.unit.sources)
                 yield from (path for path in paths if path in scan.overlays)
             continue
