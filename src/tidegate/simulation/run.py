@@ -65,7 +65,7 @@ WORKLOAD_KINDS = frozenset(
 )
 OBSERVATION_DELAYS = (Ms(MINUTE), Ms(10 * MINUTE))
 """Delays after which the health is read again: most objects become healthy soon."""
-START_INTERVAL = Ms(100)
+START_INTERVAL = Ms(10)
 """Simulated rollouts start at multiples of this time."""
 SETTLED = frozenset({Health.HEALTHY, Health.SUSPENDED})
 
@@ -126,7 +126,8 @@ async def find_unhealthy_afterwards(
 async def _wait_for_start(session: Session) -> Ms:
     """Let the simulated clock reach the next multiple of the start interval, and return it.
 
-    The number of requests that load a workspace then has no influence on the times of a rollout.
+    A request more or less while a workspace is loaded then has no influence on the times of a
+    rollout.
     """
     start = Ms(-(-session.world.now() // START_INTERVAL) * START_INTERVAL)
     await session.world.client().wait(start)
