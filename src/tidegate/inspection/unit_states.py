@@ -127,7 +127,7 @@ def _created_namespaces(plan: Plan) -> set[tuple[UnitId, Ref]]:
 def _last_operations(
     events: Sequence[Event], units: Sequence[PlannedUnit]
 ) -> dict[UnitId, _LastOperation]:
-    """Return the last operations of units. Events do not contain the writes of children by their parent."""
+    """Return the last operations of units. No event is about the writes of child units."""
     operations: dict[UnitId, _LastOperation] = {}
     for event in events:
         if event.unit is None:
