@@ -10,14 +10,17 @@ from tests.support.builders import make_config_map, make_unit
 from tests.support.killable_processes import Absence, ProcessedWrite
 from tests.support.recorded_wording import RecordedWording
 from tests.support.rollout_cases import Case, Shape
+from tests.support.rollout_hooks import HookCase, HookShape
 from tests.support.rollout_stages import NOTHING, ProcessOptions, Stage, finished
 from tidegate.engine.records.heartbeat import LEASE_DURATION
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.model.k8s.kinds import LEASE, SECRET
-from tidegate.model.plans.plan import Plan
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.plan import HookPolicy, Plan
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import SECOND, Ms
 from tidegate.plan.build.build import build_plan
+from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, ResponseLoss
 from tidegate.sandbox.world import START
 from tidegate.world.messages import is_error
 
@@ -106,6 +109,30 @@ def test_a_frozen_holder_writes_nothing_before_it_holds_the_unit_again(at: int) 
     assert max(item.at for item in written(stage, "1")) < thawed
     assert len(written(stage, "1")) + len(written(stage, "2")) == 200
     assert (first.run.result, second.run.result) == ("passed", "passed")
+
+
+@pytest.mark.parametrize("lost_until", [21_500, 24_000])
+def test_a_frozen_holder_repeats_no_write_after_another_one_has_the_unit(lost_until: int) -> None:
+    """The write has no answer, and the process has a new Lease before it tries again."""
+    lost = CallFault(
+        ResponseLoss(is_performed=False),
+        FaultSelector(verbs=("patch",)),
+        Frequency(until=Ms(lost_until)),
+    )
+    hook = HookShape(
+        Shape("Job", 900, 0, "well"), Phase.PRE_SYNC, policies=(HookPolicy.BEFORE_CREATION,)
+    )
+    case = HookCase(((SLOW,), (CONFIG,)), (hook,), (lost,))
+    stage = Stage(case)
+    first = stage.actor(case.plan())
+    second = stage.actor(case.plan(image="app:2"), ProcessOptions(holder="two", begins=1_500))
+
+    stage.play(first, second, happenings=Absence(1_000, 20, "frozen").happenings(first.life))
+
+    records = (item for item in stage.realm.landed if item.write.ref.kind == SECRET)
+    taken = min(record.at for record in records if record.sender == "2")
+    assert (first.run.result, second.run.result) == ("stopped", "passed")
+    assert max(item.at for item in written(stage, "1")) < taken
 
 
 def test_a_unit_taken_over_by_another_rollout_does_not_affect_others() -> None:
