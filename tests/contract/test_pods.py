@@ -28,12 +28,21 @@ async def a_pod(client: ClusterClient) -> Ref:
     return require_live(await client.create(an_object(POD, "web", spec=spec))).ref
 
 
+def node_of(ref: Ref, node: str = "nowhere") -> str:
+    """Return a node that does not exist, and that no pod of another test has.
+
+    40 s after the first pod of such a node, kube-controller-manager deletes all its pods
+    (`gcOrphaned` in `pkg/controller/podgc/gc_controller.go` of Kubernetes 1.36.4).
+    """
+    return f"{node}-{ref.namespace}"
+
+
 async def bind(client: ClusterClient, ref: Ref, node: str = "nowhere") -> Outcome:
     body: JsonObject = {
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {"name": ref.name, "namespace": ref.namespace},
-        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node_of(ref, node)},
     }
     encoded = msgspec.json.encode(body)
     binding = Write(verb=Verb.CREATE, ref=ref, body=encoded, subresource="binding")
@@ -63,7 +72,7 @@ async def test_a_binding_schedules_a_pod_and_sets_its_condition(client: ClusterC
     conditions = at(body, "status", "conditions")
     assert isinstance(conditions, list)
     assert isinstance(outcome, Success)
-    assert at(body, "spec", "nodeName") == "nowhere"
+    assert at(body, "spec", "nodeName") == node_of(ref)
     assert [at(condition, "type") for condition in conditions if isinstance(condition, dict)] == [
         "PodScheduled"
     ]
@@ -77,7 +86,7 @@ async def test_a_pod_is_bound_once(client: ClusterClient) -> None:
     outcome = await bind(client, ref, node="elsewhere")
 
     assert isinstance(outcome, Conflict)
-    message = 'pods/binding "web": pod web is already assigned to node "nowhere"'
+    message = f'pods/binding "web": pod web is already assigned to node "{node_of(ref)}"'
     assert outcome.message == f"Operation cannot be fulfilled on {message}"
 
 
