@@ -30,8 +30,6 @@ BANNED_PARTS = frozenset(
 )
 """Words that are no part of a name either, such as `test_what_is_told`."""
 PUBLIC = {
-    "src/tidegate/engine/records/storage.py": {"kin"},
-    "src/tidegate/inspection/saved_plan.py": {"spot"},
     "src/tidegate/model/units/sync_window.py": {"where"},
     "src/tidegate/report/journal.py": {"found"},
     "src/tidegate/source/archive.py": {"tell"},

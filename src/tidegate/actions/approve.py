@@ -92,12 +92,12 @@ def _find_records(identity: str, recorded: Sequence[_RecordedUnit]) -> list[_Rec
 
 def _identities(recorded_unit: _RecordedUnit) -> tuple[str, ...]:
     """Return the identity of a recorded unit, with and without its cluster; none if unknown."""
-    origin = recorded_unit.head.kin
+    origin = recorded_unit.head.origin
     return (origin.unit.tracking_id, origin.unit.qualified_name) if origin else ()
 
 
 def _name(recorded_unit: _RecordedUnit, identity: str) -> str:
-    return recorded_unit.head.kin.unit.tracking_id if recorded_unit.head.kin else identity
+    return recorded_unit.head.origin.unit.tracking_id if recorded_unit.head.origin else identity
 
 
 def _refuse_finished(recorded_unit: _RecordedUnit) -> None:

@@ -338,10 +338,9 @@ class RolloutContext:
         ):
             return None
         owner = self.owners.get(ClusterRef(call.cluster, write.ref))
-        heartbeat = self.leases.leases_by_cluster[call.cluster].heartbeat
-        if owner is not None and heartbeat.may_exist and not self.leases[owner.id].is_ours:
-            return Ms(0)  # a new Lease does not make the units of a lost one ours again
-        return heartbeat.write_deadline
+        if owner is not None and self.leases[owner.id].is_outdated:
+            return Ms(0)
+        return self.leases.leases_by_cluster[call.cluster].heartbeat.write_deadline
 
     def is_managed(self, cluster: str, ref: Ref) -> bool:
         """Return whether an object belongs to this rollout."""

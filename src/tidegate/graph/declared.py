@@ -39,7 +39,7 @@ CLI_UTILS = "config.kubernetes.io/depends-on"
 CHANGE_GROUP = "kapp.k14s.io/change-group"
 CHANGE_RULE = "kapp.k14s.io/change-rule"
 _RULE = lazy_regex(
-    r"(?P<deed>upsert|delete)\s+(?P<side>after|before)\s+(?P<other>upserting|deleting)\s+(?P<group>\S+)"
+    r"(?P<action>upsert|delete)\s+(?P<side>after|before)\s+(?P<other>upserting|deleting)\s+(?P<group>\S+)"
 )
 ANNOTATION_MARKERS = (b"/depends-on", b"kapp.k14s.io/change-")
 """Texts of which every object with one of these annotations contains at least one."""
@@ -134,7 +134,7 @@ def parse_change_rules(body: JsonObject) -> Iterator[ChangeRule | ParseProblem]:
         match = _RULE.fullmatch(" ".join(str(value).split()))
         if match is None:
             yield ParseProblem(key, str(value))
-        elif match["deed"] == "upsert" and match["other"] == "upserting":
+        elif match["action"] == "upsert" and match["other"] == "upserting":
             yield ChangeRule(key, match["group"], match["side"] == "after")
 
 

@@ -57,7 +57,7 @@ REPLAN_HINT = "review the plan again: `tidegate plan --save FILE`"
 class _ObjectState(msgspec.Struct, frozen=True):
     """The action planned for an object, and a keyed digest of its inputs."""
 
-    spot: ClusterRef
+    object_ref: ClusterRef
     fate: DiffAction
     digest: str
 
@@ -125,9 +125,10 @@ class SavedPlan:
     def check_states(self, live_preview: LivePreview) -> None:
         """Raise PlanError with the differences if the live objects have changed."""
         current_preview, live_objects = live_preview
-        saved_states = {state.spot: state for state in self._document.states}
+        saved_states = {state.object_ref: state for state in self._document.states}
         current_states = {
-            state.spot: state for state in _object_states(current_preview, live_objects, self._key)
+            state.object_ref: state
+            for state in _object_states(current_preview, live_objects, self._key)
         }
         changes = [
             _state_message(

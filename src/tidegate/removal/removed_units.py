@@ -285,7 +285,7 @@ async def _list_origins(
     origins: list[tuple[UnitOrigin, str]] = []
     for live in (heads or {}).values():
         try:
-            origin = read_head(live).kin
+            origin = read_head(live).origin
         except ClusterError as error:
             findings.append(_unreadable_finding(error))
         else:

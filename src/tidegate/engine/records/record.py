@@ -245,7 +245,7 @@ class UnitRecord:
             plan=plan,
             text=digest,
             source=source,
-            kin=self.origin,
+            origin=self.origin,
             begun=started_at,
             parts=parts,
         )

@@ -51,7 +51,7 @@ class RecordHead(msgspec.Struct, frozen=True):
     """Digest of the desired state that the last rollout applies."""
     source: str = ""
     """Source of that state."""
-    kin: UnitOrigin | None = None
+    origin: UnitOrigin | None = None
     """The unit and its parent."""
     begun: Ms = Ms(0)
     done: str = ""

@@ -111,6 +111,14 @@ class UnitLease(msgspec.Struct):
             self._incarnation == self.cluster_leases.heartbeat.incarnation and self.record.is_ours
         )
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it was acquired with a heartbeat that was lost; another process may have it.
+
+        A new heartbeat of this process does not change that.
+        """
+        return 0 <= self._incarnation != self.cluster_leases.heartbeat.incarnation
+
     def is_acquired(self, now: Ms) -> bool:
         """Return whether the objects of the unit may be written."""
         is_valid = (
