@@ -44,7 +44,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
     """Yield all commands with their names, below groups as well."""
-    context = click.Context(group, info_name="tidegate")
+    context = click.Context(group, info_name="tidegate", **cli.context_settings)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
@@ -130,7 +130,8 @@ def test_the_help_of_an_option_is_a_sentence(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_fits_into_80_columns_and_names_each_value(name: str) -> None:
     command = COMMANDS[name]
-    context = click.Context(command, info_name=f"tidegate {name}", terminal_width=80)
+    settings = {**cli.context_settings, "terminal_width": 80}
+    context = click.Context(command, info_name=f"tidegate {name}", **settings)
 
     lines = command.get_help(context).splitlines()
     unnamed = [
