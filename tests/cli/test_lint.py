@@ -157,6 +157,16 @@ def test_an_unknown_severity_is_refused() -> None:
     assert "`terrible`" in ran.stderr
 
 
+@pytest.mark.parametrize("paths", [(".", "gone.yaml"), ("a.yaml", "gone.yaml")])
+def test_a_file_that_does_not_exist_is_an_error(tmp_path: Path, paths: tuple[str, str]) -> None:
+    (tmp_path / "a.yaml").write_text(config_map("a"))
+
+    ran = tidegate_in(tmp_path, "lint", *paths)
+
+    assert ran.returncode == 2
+    assert "gone.yaml" in ran.stderr
+
+
 def test_update_baseline_needs_a_file() -> None:
     ran = tidegate("lint", LATE, "--update-baseline")
 

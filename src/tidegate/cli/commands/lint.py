@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -20,6 +21,7 @@ from tidegate.cli.options import (
 )
 from tidegate.cli.output import print_document
 from tidegate.cli.progress import show_progress
+from tidegate.errors import sanitize
 
 if TYPE_CHECKING:
     from tidegate.linting.run import LintOptions
@@ -167,7 +169,10 @@ def _split_paths(paths: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """Return PATH and the files; with files alone, as pre-commit passes them, PATH is here."""
     first, files = paths[:1], paths[1:]
     if files and not Path(first[0]).is_dir():
-        return ".", paths
+        first, files = (".",), paths
+    missing = next((file for file in files if not os.path.lexists(file)), None)
+    if missing is not None:
+        raise click.BadParameter(f"file `{sanitize(missing)}` does not exist", param_hint="FILE")
     return (*first, ".")[0], files
 
 
