@@ -15,7 +15,10 @@ from tests.corpus.tables import sample_lines, summary_lines
 
 def main() -> None:
     """Parse the command line, examine the checkouts and print what was asked for."""
-    options = _parser().parse_args()
+    parser = _parser()
+    options = parser.parse_args()
+    if not options.directory.is_dir():
+        parser.error(f"{options.directory} is not a directory")
     if options.results:
         results = msgspec.json.decode(options.results.read_bytes(), type=list[CheckoutResult])
     else:
